@@ -1,0 +1,1 @@
+"""Values that several rooms share. Nothing here declares a method."""

@@ -1,0 +1,1 @@
+"""Agents: the loop of model and tools, and what it runs on."""

@@ -1,0 +1,186 @@
+"""A model on a server that speaks the Responses API or Chat Completions: asked, asked again, and listened to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+
+import anyio
+import orjson
+
+from threadloom.agent.base import ModelError, ModelEvent, Retrying, Sampling
+from threadloom.agent.models import chat, responses
+from threadloom.agent.models.base import ModelInfo
+from threadloom.agent.models.client import Client, Reply
+from threadloom.agent.models.decoding import Decoding
+from threadloom.agent.models.failure import Failure, disconnected
+from threadloom.agent.models.limits import within
+from threadloom.agent.models.listing import Listing
+from threadloom.agent.models.provider import Provider
+from threadloom.agent.models.retry import Tries
+from threadloom.agent.models.sse import Splitter, TooLong
+
+Renewed = Callable[[Provider], Awaitable["Remote | None"]]  # one whose key was refused → the same with another key
+
+
+class Remote:
+    """One provider: the models it has differ by name alone. `aclose` lets its connections go."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        chance: Callable[[], float] = random.random,
+        renewed: Renewed | None = None,
+    ) -> None:
+        self.provider = provider
+        self._client = Client(provider)
+        self._listing = Listing(provider.id, self._client)
+        self._sleep = sleep
+        self._chance = chance
+        self._renewed = renewed
+        self._wire_api = provider.wire_api  # that the server turned out to speak
+        self._unreasoning: set[str] = set()  # models that take no word about reasoning
+
+    async def warm(self) -> None:
+        """Import what the first request needs, off the loop."""
+        with suppress(Failure):  # the first request tells
+            await self._client.warm()
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        await self._client.aclose()
+
+    async def list_models(self) -> tuple[ModelInfo, ...]:
+        """The models that the server names; none where it names none."""
+        return await self._listing.models()
+
+    @property
+    def unlisted(self) -> bool:
+        """Whether the server could not be asked for its models, though it may have a list."""
+        return self._listing.failed
+
+    def window(self, name: str) -> int | None:
+        """How many tokens a model may have before it, where the server has said."""
+        return self._listing.window(name)
+
+    async def stream(self, sampling: Sampling) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        """What the model sends: see `Model`."""
+        self._check()
+        sampling = within(sampling, self.provider)
+        asked, tries = self, Tries(self.provider, self._chance)
+        while True:
+            try:
+                async with aclosing(asked._sample(sampling)) as batches:
+                    async for batch in batches:
+                        yield batch
+                return
+            except Failure as failure:
+                again, refusal = tries.next(failure), failure
+            if refusal.info == "unauthorized" and asked is self and self._renewed is not None:
+                asked = await self._renewed(self.provider) or self
+                if asked is not self:
+                    continue
+            reason = asked.provider.redact(refusal.message)
+            if again is None:
+                raise ModelError(reason, refusal.info)
+            yield [Retrying(reason, again.attempt, again.of, refusal.info)]
+            await self._sleep(again.seconds)
+
+    def _check(self) -> None:
+        if self.provider.env_key and not self.provider.api_key:
+            hint = self.provider.env_key_instructions or "It holds the key."
+            raise ModelError(
+                f"{self.provider.title} needs the environment variable `{self.provider.env_key}`. {hint}",
+                "unauthorized",
+            )
+
+    async def _sample(self, sampling: Sampling) -> AsyncGenerator[list[ModelEvent], None]:
+        """One try. Raises `Failure`."""
+        reply, decoder = await self._ask(sampling)
+        try:
+            if reply.kind == "application/json":
+                yield await _whole(reply, decoder)
+                return
+            splitter = Splitter()
+            while not decoder.done:
+                batch: list[ModelEvent] = []
+                failure = await _listen(reply, splitter, decoder, batch)
+                if batch:
+                    yield batch
+                if failure is not None:
+                    raise failure
+        finally:
+            await reply.close(whole=decoder.done)
+
+    # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask(self, sampling: Sampling) -> tuple[Reply, Decoding]:
+        """One request; a second one only where the server does not understand the first, and then never again so."""
+        try:
+            return await self._post(sampling, self._wire_api)
+        except Failure as failure:
+            refusal = failure
+        if self._wire_api == "responses" and refusal.no_such_page:
+            return await self._ask_in_chat(sampling, refusal)
+        if refusal.no_reasoning and sampling.model not in self._unreasoning:
+            answer = await self._post(sampling, self._wire_api, reasoning=False)
+            self._unreasoning.add(sampling.model)
+            return answer
+        raise refusal
+
+    async def _ask_in_chat(self, sampling: Sampling, refusal: Failure) -> tuple[Reply, Decoding]:
+        try:
+            answer = await self._post(sampling, "chat")
+        except Failure as failure:
+            if failure.no_such_page:
+                raise refusal from None
+            self._wire_api = "chat"
+            raise
+        self._wire_api = "chat"
+        return answer
+
+    async def _post(self, sampling: Sampling, wire_api: str, *, reasoning: bool = True) -> tuple[Reply, Decoding]:
+        decoder: Decoding
+        reasoning = reasoning and sampling.model not in self._unreasoning
+        if wire_api == "chat":
+            page, body, decoder = chat.PAGE, chat.request(sampling, reasoning=reasoning), chat.Decoder()
+        else:
+            page, body, decoder = responses.PAGE, responses.request(sampling, reasoning=reasoning), responses.Decoder()
+        reply = await self._client.post(page, orjson.dumps(body))
+        if reply.kind == "text/html":
+            await reply.close(whole=False)
+            raise Failure("The model's server answered with a web page: is its base_url right?", "badRequest")
+        return reply, decoder
+
+
+async def _listen(reply: Reply, splitter: Splitter, decoder: Decoding, batch: list[ModelEvent]) -> Failure | None:
+    """Add what one read brings; a failure comes behind what was said before it."""
+    try:
+        data = await reply.read()
+        for name, payload in splitter.feed(data) if data else splitter.end():
+            decoder.take(name, payload, batch)
+            if decoder.done:
+                return None
+        if not data:
+            decoder.end(reply.framed, batch)
+    except Failure as failure:
+        return failure
+    except TooLong:
+        return disconnected("The model's server sent an event without an end.")
+    return None
+
+
+async def _whole(reply: Reply, decoder: Decoding) -> list[ModelEvent]:
+    """An answer of a server that does not stream."""
+    pieces, batch = [], list[ModelEvent]()
+    while piece := await reply.read():
+        pieces.append(piece)
+    try:
+        body = orjson.loads(b"".join(pieces))
+    except orjson.JSONDecodeError:
+        raise disconnected("The model's server sent something that is no answer.") from None
+    decoder.whole(body, batch)
+    return batch

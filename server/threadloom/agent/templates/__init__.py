@@ -1,0 +1,1 @@
+"""Templates of agents: what kinds there are, what each is told, and which tools it may use."""

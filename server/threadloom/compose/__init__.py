@@ -1,0 +1,1 @@
+"""The second half of the composition: what a server needs once it is asked for it, and not before."""

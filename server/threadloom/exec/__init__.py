@@ -1,0 +1,1 @@
+"""Commands: processes, their trees, and the fence around them."""

@@ -1,0 +1,1 @@
+"""The fences: bubblewrap, and a launcher of our own out of Landlock, seccomp and namespaces."""

@@ -1,0 +1,97 @@
+"""What stays read-only inside the writable roots: repositories' own files, and the settings of agents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+
+from threadloom.exec.base import Fence
+
+# A command that could write there would have the user's next `git status` run its code, or give itself rights.
+NAMES = (".git", ".threadloom", ".codex")
+
+# How far beneath a root they are looked for, in how many of its folders, and among how many entries of one: a command
+# does not wait for a walk through a whole disk. What lies beyond is guarded where a command works inside of it.
+LEVELS = 3
+FOLDERS = 128
+ENTRIES = 1024
+
+
+def writable(fence: Fence) -> list[str]:
+    """The roots of a fence that are there, without links, shorter ones first."""
+    roots = dict.fromkeys(os.path.realpath(root) for root in fence.writable_roots)
+    return sorted((root for root in roots if os.path.isdir(root)), key=len)
+
+
+def guarded(roots: list[str], cwd: str) -> list[str]:
+    """The files and folders beneath the roots that a command in `cwd` must leave as they are."""
+    found = dict.fromkeys(path for folder in _folders(roots, cwd) for name in NAMES for path in _guard(folder, name))
+    return sorted((path for path in found if _within(roots, path)), key=len)
+
+
+def in_repository(fence: Fence, cwd: str) -> bool:
+    """Whether a command could write to the inside of a repository, if nothing else kept it from doing so."""
+    roots = writable(fence)
+    return any(os.path.lexists(os.path.join(folder, ".git")) for folder in _folders(roots, cwd))
+
+
+def _folders(roots: list[str], cwd: str) -> Iterator[str]:
+    """The roots, what lies between them and the command, and what lies near beneath them."""
+    yield from roots
+    folder = os.path.realpath(cwd)
+    while _within(roots, folder) and folder not in roots:
+        yield folder
+        folder = os.path.dirname(folder)
+    for root in roots:
+        yield from _beneath(root)
+
+
+def _beneath(root: str) -> Iterator[str]:
+    """The folders beneath a root, the nearest first."""
+    level, left = [root], FOLDERS
+    for _ in range(LEVELS):
+        level = list(islice((it for folder in level for it in _inside(folder)), left))
+        left -= len(level)
+        yield from level
+
+
+def _inside(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            for it in islice(entries, ENTRIES):
+                if it.name not in NAMES and it.is_dir(follow_symlinks=False):
+                    yield it.path
+    except OSError:
+        return  # not ours to look into, or gone
+
+
+def _guard(folder: str, name: str) -> Iterator[str]:
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        return
+    yield os.path.realpath(path)
+    if os.path.isfile(path) and name == ".git":
+        yield from _elsewhere(path, folder)
+
+
+def _elsewhere(path: str, folder: str) -> Iterator[str]:
+    """The repository that a `.git` file of a worktree or a submodule points to, and the one that it shares."""
+    gitdir = os.path.realpath(os.path.join(folder, _line(path).removeprefix("gitdir:").strip()))
+    if os.path.isdir(gitdir):
+        yield gitdir
+        common = os.path.join(gitdir, "commondir")
+        if os.path.isfile(common):
+            yield os.path.realpath(os.path.join(gitdir, _line(common).strip()))
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096)
+    except OSError:
+        return ""
+
+
+def _within(roots: list[str], path: str) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

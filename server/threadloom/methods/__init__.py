@@ -1,0 +1,1 @@
+"""Handlers: they find, ask and answer; one file per resource."""

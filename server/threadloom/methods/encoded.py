@@ -1,0 +1,66 @@
+"""Answers that are JSON already, in part or as a whole: long histories go out as they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar, cast
+
+from threadloom_protocol.model import Result
+
+R = TypeVar("R", bound=Result)
+
+_NO_TURNS: Final = b'"turns":[]'  # of a thread: in a string the quotes would not stand alone
+
+
+class Page:
+    """A whole answer."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def to_json(self) -> bytes:
+        """As it is."""
+        return self._body
+
+
+class WithTurns:
+    """An answer with a thread, and the turns of that thread."""
+
+    def __init__(self, result: Any, turns: Sequence[bytes]) -> None:
+        self.result = result
+        self.turns = turns
+
+    def to_json(self) -> bytes:
+        """With the turns in their place."""
+        body: bytes = self.result.to_json()
+        if not self.turns:
+            return body
+        head, _, tail = body.partition(_NO_TURNS)
+        return b"".join([head, b'"turns":[', *_with_commas(self.turns), b"]", tail])
+
+
+def _with_commas(turns: Sequence[bytes]) -> list[bytes]:
+    parts = [b","] * (2 * len(turns) - 1)
+    parts[::2] = turns
+    return parts
+
+
+def page(kind: type[R], body: bytes) -> R:
+    """An answer of a kind, of which only the JSON is there."""
+    return cast("R", Page(body))
+
+
+def with_data(result: R, data: Sequence[bytes]) -> R:
+    """An answer whose list has nothing in it yet."""
+    head, empty, tail = result.to_json().partition(b'"data":[]')
+    return cast("R", Page(b"".join([head, empty[:-1], b",".join(data), empty[-1:], tail])))
+
+
+def with_turns(result: R, turns: Sequence[bytes]) -> R:
+    """An answer whose thread has no turns yet."""
+    return cast("R", WithTurns(result, turns)) if turns else result
+
+
+def plain(result: R) -> tuple[R, Sequence[bytes]]:
+    """An answer and the turns that it was given."""
+    return (result.result, result.turns) if isinstance(result, WithTurns) else (result, ())

@@ -1,0 +1,18 @@
+"""What storage refuses, and why."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Storage cannot do what was asked: the disk is full, the home is read-only, a log is gone. Says what to do."""
+
+
+class Held(StoreError):
+    """Another process writes this tree."""
+
+    def __init__(self, root_id: str, pid: int | None) -> None:
+        super().__init__(
+            f"Thread tree {root_id} is in use by another server (pid {pid or 'unknown'}): "
+            "connect to that one, or stop it first."
+        )
+        self.pid = pid

@@ -1,0 +1,171 @@
+"""Bringing the index up to the logs, at start: a look at every file's size, a replay where there is more to know.
+
+No log is written here, so no lease is needed. A tree that another process holds is left to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
+
+from threadloom.log import logger
+from threadloom.store import schema
+from threadloom.store.base import Fold, Folded, Progress, StoreError
+from threadloom.store.folders import KEPT, Found
+from threadloom.store.logfile import FileLog
+from threadloom.store.schema import Mark
+from threadloom.store.writer import FLUSH_SECONDS
+
+if TYPE_CHECKING:
+    from threadloom.store.rollout import Rollouts
+
+_log = logger(__name__)
+
+BATCH: Final = 100  # replays between two commits, so that what is queued stays small
+
+
+async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> None:
+    """See `Store.recover`."""
+    loop = asyncio.get_running_loop()
+    stop = Event()
+
+    def tell(done: int, total: int) -> None:
+        if progress is not None:
+            with suppress(RuntimeError):  # the loop has gone
+                loop.call_soon_threadsafe(progress, done, total)
+
+    try:
+        await anyio.to_thread.run_sync(_Recovery(store, fold, tell, stop).run, abandon_on_cancel=True)
+        await store.index.settled()
+    except StoreError as fault:  # the logs are as they were; whoever lists or writes will hear of it
+        _log.error("the index could not be brought up to the logs", reason=str(fault))
+    finally:
+        stop.set()
+
+
+async def bring_up(store: Rollouts, thread_id: str, fold: Fold) -> None:
+    """See `Store.bring_up`."""
+    stop = Event()
+    work = _Recovery(store, fold, lambda done, total: None, stop)
+    try:
+        await anyio.to_thread.run_sync(work.one, thread_id, abandon_on_cancel=True)
+    finally:
+        stop.set()
+    await store.index.settled()
+
+
+def again(store: Rollouts, db: sqlite3.Connection, thread_id: str, fold: Fold) -> None:
+    """A change for the index: what it has of a thread, taken from the log anew, as damage was met there."""
+    found = db.execute(f"{schema.SELECT_MARK} WHERE thread_id = ?", (thread_id,)).fetchone()
+    mark = schema.to_mark(found) if found else None
+    if mark is None or mark.path is None or store.holder(mark.root) is not None:
+        return  # nobody lists it, or whoever writes it keeps its row
+    try:
+        log = store.read_at(mark.path)
+        try:
+            if not log.guessed:  # else the index knows more than the log
+                folded = Folded(*fold(log, None))
+                schema.put_replay(db, schema.Replay(folded, log.header.base, mark, whole=True, gone=mark.gone))
+        finally:
+            log.close()
+    except sqlite3.Error:
+        raise
+    except Exception as fault:  # the index stays as it is
+        _log.error("a damaged log cannot be replayed", path=mark.path, exc_info=fault)
+
+
+class _Recovery:
+    """One pass over all logs of a home, in a thread."""
+
+    def __init__(self, store: Rollouts, fold: Fold, tell: Progress, stop: Event) -> None:
+        self._store = store
+        self._index = store.index
+        self._fold = fold
+        self._tell = tell
+        self._stop = stop
+        self._unread = 0
+
+    def run(self) -> None:
+        """Rows before files: a file is there before its row is, so a row without one has lost it."""
+        marks = self._index.marks()
+        forks = self._index.forks()
+        found = {it.thread_id: it for it in self._store.folders.walk()}
+        self._drop_lost(marks, forks, found)
+        due = [it for it in found.values() if _is_due(it, marks.get(it.thread_id))]
+        due.sort(key=lambda it: it.path, reverse=True)  # the newest first: they are asked for
+        queued = self._index.passed()
+        for done, it in enumerate(due):
+            if done % BATCH == 0:
+                queued.wait(FLUSH_SECONDS)  # while one batch is written, the next is read
+                queued = self._index.passed()
+                self._tell(done, len(due))
+            if self._stop.is_set():
+                return
+            self._bring_up(it, marks.get(it.thread_id))
+            time.sleep(0)  # the loop goes first
+        if due:
+            self._index.flush()
+            self._tell(len(due), len(due))
+        if self._index.shared and not self._unread:  # one that cannot be read may be a fork that needs what is kept
+            for it in found.values():
+                if it.kept:
+                    self._store.sweep(it.thread_id)
+
+    def one(self, thread_id: str) -> None:
+        """One log."""
+        path = self._store.folders.find(thread_id)
+        if path is not None:
+            mark = self._index.marks(thread_id).get(thread_id)
+            with suppress(FileNotFoundError):
+                self._bring_up(Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path)), mark)
+
+    def _drop_lost(self, marks: Mapping[str, Mark], forks: list[str], found: Mapping[str, Found]) -> None:
+        for it in {*marks, *forks} - found.keys():
+            path = marks[it].path if it in marks else None
+            if path is None or not os.path.exists(path):
+                self._store.remove(it)
+
+    def _bring_up(self, found: Found, mark: Mark | None) -> None:
+        if mark is None and not found.size:
+            return  # a birth that is under way in another process, or was cut short: there is no thread yet
+        try:
+            log = self._store.read_at(found.path)
+        except FileNotFoundError:
+            return  # deleted since
+        except StoreError as fault:
+            self._unread += 1
+            _log.warning("a log cannot be read", path=found.path, reason=str(fault))
+            return
+        try:
+            self._replay(log, found, mark)
+        except Exception as fault:  # one bad log must not keep the others out of the lists
+            if self._stop.is_set():  # the store may be closed, and nobody waits for this any more
+                return
+            self._unread += 1
+            _log.error("a log cannot be replayed", path=found.path, exc_info=fault)
+        finally:
+            log.close()
+
+    def _replay(self, log: FileLog, found: Found, mark: Mark | None) -> None:
+        if mark is not None and self._index.shared and self._store.holder(mark.root) is not None:
+            return  # whoever writes it keeps its row
+        goes_on = mark is not None and mark.path == found.path and mark.offset <= found.size and not found.kept
+        row = self._index.get(found.thread_id) if goes_on else None
+        self._unread += log.guessed and log.header.base is None
+        folded = Folded(*self._fold(log, row))
+        replay = schema.Replay(folded, log.header.base, mark, whole=row is None, gone=found.kept)
+        self._index.do(lambda db: schema.put_replay(db, replay))
+        if log.damaged:
+            _log.warning("a log has damaged lines", path=found.path, lines=log.damaged)
+
+
+def _is_due(found: Found, mark: Mark | None) -> bool:
+    return mark is None or (mark.offset, mark.path, mark.gone) != (found.size, found.path, found.kept)

@@ -1,0 +1,59 @@
+"""Words to search for: as the index takes them, and as they are found in a text at hand."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+OPEN: Final = 3  # letters from which on the last word may be a beginning: shorter ones begin too many words
+
+_WORD: Final = re.compile(r"[^\W_]+")  # what the index takes for a word
+_APART: Final = r"[\W_]+"
+_NOTHING_BEFORE: Final = r"(?<![^\W_])"
+_NOTHING_BEHIND: Final = r"(?![^\W_])"
+
+
+class Words:
+    """Words that stand one behind the other, whatever is between them; the last may be the beginning of one."""
+
+    def __init__(self, term: str) -> None:
+        self._words = [_folded(it) for it in _WORD.findall(unicodedata.normalize("NFC", term))]
+        self._open = bool(self._words) and len(self._words[-1]) >= OPEN
+        end = "" if self._open else _NOTHING_BEHIND
+        pattern = _NOTHING_BEFORE + _APART.join(map(re.escape, self._words)) + end
+        self._pattern = re.compile(pattern, re.IGNORECASE | re.ASCII)
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    @property
+    def phrase(self) -> str:
+        """As the index wants to be asked."""
+        return f'"{" ".join(self._words)}"{" *" if self._open else ""}'
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Where in a text they stand."""
+        if text.isascii():
+            match = self._pattern.search(text)
+            return match.span() if match else None
+        return self._find_folded(text)
+
+    def _find_folded(self, text: str) -> tuple[int, int] | None:
+        spans = [it.span() for it in _WORD.finditer(text)]
+        words = [_folded(text[start:end]) for start, end in spans]
+        many = len(self._words)
+        for at in range(len(words) - many + 1):
+            *whole, last = words[at : at + many]
+            if whole == self._words[:-1] and (
+                last == self._words[-1] or (self._open and last.startswith(self._words[-1]))
+            ):
+                return spans[at][0], spans[at + many - 1][1]
+        return None
+
+
+def _folded(word: str) -> str:
+    """Without case and accents."""
+    if word.isascii():
+        return word.lower()
+    return "".join(it for it in unicodedata.normalize("NFD", word.casefold()) if not unicodedata.combining(it))

@@ -1,0 +1,222 @@
+"""Writing the index: in order, in one transaction for all that waits, off the loop."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from threadloom.log import logger
+from threadloom.store import database
+from threadloom.store.base import StoreError
+from threadloom.store.readers import Shared
+from threadloom.store.worker import Waiter, Worker, tell
+
+_log = logger(__name__)
+
+RETRY_SECONDS: Final = 1.0  # until what a full disk refused is tried again by itself
+LINGER_SECONDS: Final = 0.02  # that a change nobody waits for waits for others to share a commit with
+FLUSH_SECONDS: Final = 60.0  # longer than any transaction takes; what is not made by then is made later
+
+# A change. May run more than once, where the transaction around it could not be committed.
+Change = Callable[[sqlite3.Connection], None]
+
+
+def _nothing() -> None:
+    return None
+
+
+class Job(NamedTuple):
+    """A change, and what to do once it is committed or given up."""
+
+    change: Change
+    then: Callable[[], None] = _nothing
+
+
+class Writer(Protocol):
+    """Makes changes in the order in which they are given."""
+
+    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+        """Queue a change, and what to do once it is committed or given up. From any thread."""
+        ...
+
+    async def settled(self) -> None:
+        """See `Index.settled`."""
+        ...
+
+    def flush(self) -> None:
+        """The same for a thread that is not the loop's."""
+        ...
+
+    def passed(self) -> threading.Event:
+        """Set once all that was queued before is made, or was tried."""
+        ...
+
+    def close(self) -> None:
+        """Finish what is queued."""
+        ...
+
+
+class Direct:
+    """Changes made at once: for an index in memory."""
+
+    def __init__(self, own: Shared) -> None:
+        self._own = own
+        self._failed: StoreError | None = None
+
+    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+        """See `Writer.do`."""
+        with self._own.lock:
+            _, error = _apply(self._own.db, [Job(change)])
+            self._failed = self._failed or error
+        then()
+
+    async def settled(self) -> None:
+        """See `Writer.settled`."""
+        self.flush()
+
+    def flush(self) -> None:
+        """See `Writer.flush`."""
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+
+    def passed(self) -> threading.Event:
+        """See `Writer.passed`."""
+        done = threading.Event()
+        done.set()
+        return done
+
+    def close(self) -> None:
+        """See `Writer.close`."""
+
+
+class Queued:
+    """Changes made by a thread with a connection of its own, in one transaction for all that wait."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._worker = Worker[Job | Waiter | threading.Event](
+            "threadloom-index", self._work, linger=LINGER_SECONDS, urgent=lambda job: not isinstance(job, Job)
+        )
+        self._db: sqlite3.Connection | None = None
+        self._left: list[Job] = []  # could not be made yet
+        self._failed: StoreError | None = None  # nobody was told of it yet
+        self._counting = threading.Lock()
+        self._open = 0  # changes that are not made yet
+
+    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+        """See `Writer.do`."""
+        self._worker.put(Job(change, then))
+        with self._counting:
+            self._open += 1
+
+    async def settled(self) -> None:
+        """See `Writer.settled`."""
+        if self._open or self._failed is not None:
+            waiter = Waiter.here()
+            self._worker.put(waiter)
+            await waiter.future
+
+    def flush(self) -> None:
+        """See `Writer.flush`."""
+        self.passed().wait(FLUSH_SECONDS)
+
+    def passed(self) -> threading.Event:
+        """See `Writer.passed`."""
+        done = threading.Event()
+        self._worker.put(done)
+        return done
+
+    def close(self) -> None:
+        """See `Writer.close`."""
+        if self._worker.close() and self._db is not None:  # nothing is closed while it is in use
+            self._db.close()
+            self._db = None
+
+    def _work(self, jobs: list[Job | Waiter | threading.Event]) -> float | None:
+        waiters = [job for job in jobs if isinstance(job, Waiter)]
+        changes = self._left + [job for job in jobs if isinstance(job, Job)]
+        self._left, error = self._make(changes)
+        error = error or self._failed
+        for change in changes[: len(changes) - len(self._left)]:
+            change.then()
+        with self._counting:
+            self._open -= len(changes) - len(self._left)
+            self._failed = None if waiters else error
+        tell(waiters, error)
+        for job in jobs:
+            if isinstance(job, threading.Event):
+                job.set()
+        if error is not None and jobs and not waiters:
+            _log.error("the index could not be written", path=str(self._path), reason=str(error))
+        return RETRY_SECONDS if self._left else None
+
+    def _make(self, changes: list[Job]) -> tuple[list[Job], StoreError | None]:
+        if not changes:
+            return [], None
+        try:
+            self._db = self._db or database.connect(self._path)
+        except sqlite3.Error as fault:
+            return changes, unusable(fault)
+        left, error = _apply(self._db, changes)
+        if isinstance(cause := error and error.__cause__, sqlite3.Error) and database.is_damage(cause):
+            database.mark_damaged(self._path)
+        return left, error
+
+
+def _apply(db: sqlite3.Connection, changes: Sequence[Job]) -> tuple[list[Job], StoreError | None]:
+    """Make changes together; what can be tried again (the last of them), and what went wrong.
+
+    What the system refuses (a full disk) is tried again. A change that cannot be made is left out, so that it is in
+    nobody's way, and whoever asks is told.
+    """
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        for change in changes:
+            change.change(db)
+        db.execute("COMMIT")
+    except sqlite3.OperationalError as fault:
+        _roll_back(db)
+        return list(changes), unusable(fault)
+    except Exception as fault:  # the writer's boundary: one change that cannot be made ends nothing else
+        _roll_back(db)
+        if len(changes) > 1:
+            return _one_by_one(db, changes)
+        return [], fault if isinstance(fault, StoreError) else unusable(fault)
+    return [], None
+
+
+def _one_by_one(db: sqlite3.Connection, changes: Sequence[Job]) -> tuple[list[Job], StoreError | None]:
+    errors: list[StoreError] = []
+    for at, change in enumerate(changes):
+        left, error = _apply(db, [change])
+        errors += [error] if error else []
+        if left:
+            return list(changes[at:]), error
+    return [], errors[0] if errors else None
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+
+
+def unusable(fault: Exception) -> StoreError:
+    """The error for whoever asked."""
+    code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+    damaged = isinstance(fault, sqlite3.Error) and fault.__class__ is sqlite3.DatabaseError
+    advice = _ADVICE.get(code, " It is made anew at the next start." if damaged else "")
+    error = StoreError(f"The index of threads cannot be used: {fault}.{advice}")
+    error.__cause__ = fault
+    return error
+
+
+_ADVICE: Final = {
+    sqlite3.SQLITE_FULL: " Free some space and try again.",
+    sqlite3.SQLITE_READONLY: " Make the home writable, or set THREADLOOM_HOME to another folder.",
+}

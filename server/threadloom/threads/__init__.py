@@ -1,0 +1,1 @@
+"""Threads: a tree of actors over their logs."""

@@ -1,0 +1,233 @@
+"""A whole tree in one answer, and what changes in it: for those who draw it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import orjson
+
+from threadloom.threads.state import stored_status
+from threadloom_protocol.v2.tree import CHANGED, ThreadTreeChangedNotification, ThreadTreeNode
+from threadloom_protocol.v2.values.items import (
+    AgentMessageThreadItem,
+    CollabAgentToolCallThreadItem,
+    CommandExecutionThreadItem,
+    FileChangeThreadItem,
+    ReasoningThreadItem,
+)
+
+if TYPE_CHECKING:
+    from threadloom.events import Record
+    from threadloom.threads.hub import Listener
+    from threadloom.threads.manager import Manager
+    from threadloom.threads.thread import Thread
+
+PAUSE: Final = 0.05  # seconds in which changes are gathered: nobody looks at a tree more often
+COMMAND: Final = 60  # characters of a command that a node shows
+
+# Events after which a node looks different.
+NOTED: Final = frozenset(
+    {
+        "thread/started",
+        "thread/status/changed",
+        "thread/name/updated",
+        "thread/note/updated",
+        "thread/closed",
+        "thread/archived",
+        "thread/unarchived",
+        "thread/deleted",
+        "thread/tokenUsage/updated",
+        "thread/queue/changed",
+        "turn/started",
+        "turn/completed",
+        "item/started",
+        "item/completed",
+    }
+)
+
+
+class TreeView:
+    """Reads trees, and tells who watches one what is different."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._watching: dict[Listener, set[str]] = {}  # the roots that a connection watches
+        self._dirty: dict[Listener, dict[str, set[str]]] = {}  # root → threads that it has to hear of
+        self._roots: dict[str, str] = {}  # of the threads that watchers were told of: a deleted one has none any more
+        self._due = False
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def tree(self, thread_id: str) -> tuple[str, list[ThreadTreeNode]]:
+        """The root of the tree that a thread belongs to, and all of its threads, parents before their children."""
+        root = self._manager.origin(thread_id)[-1]
+        owners = self._manager.owned(root)
+        loaded = self._manager.loaded
+        states = self._manager.store(root).index.states([it for it in (root, *owners) if it not in loaded])
+        children: dict[str, list[str]] = defaultdict(list)
+        for it, owner in owners.items():
+            children[owner].append(it)
+        held = bool(states) and self._manager.held(root)
+        nodes: list[ThreadTreeNode] = []
+        due = [(root, 0)]
+        while due:
+            it, depth = due.pop()
+            nodes.append(self._node(it, depth, states.get(it), held=held))
+            due += [(child, depth + 1) for child in reversed(children[it])]
+        return root, nodes
+
+    def node(self, thread_id: str) -> ThreadTreeNode:
+        """One thread of its tree."""
+        depth = self._manager.depth(thread_id)
+        if thread_id in self._manager.loaded:
+            return self._node(thread_id, depth)
+        row = self._manager.row(thread_id)
+        return self._node(thread_id, depth, row.state, held=self._manager.held(row.root))
+
+    def _node(self, thread_id: str, depth: int, state: bytes | None = None, *, held: bool = False) -> ThreadTreeNode:
+        if state is not None:
+            return _stored(orjson.loads(state), thread_id, depth, held=held)
+        return _live(self._manager.loaded[thread_id], depth)
+
+    # ── watching ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def watch(self, listener: Listener, root: str) -> None:
+        """Tell a connection what changes in a tree from now on."""
+        self._watching.setdefault(listener, set()).add(root)
+        self._roots |= dict.fromkeys([root, *self._manager.descendants(root)], root)
+
+    def unwatch(self, listener: Listener, root: str | None = None) -> None:
+        """No more of one tree, or of any."""
+        if root is None:
+            self._watching.pop(listener, None)
+            self._dirty.pop(listener, None)
+        else:
+            self._watching.get(listener, set()).discard(root)
+            self._dirty.get(listener, {}).pop(root, None)
+        if not any(self._watching.values()):
+            self._watching, self._roots = {}, {}
+
+    def published(self, records: Iterable[Record]) -> None:
+        """Something happened; whoever watches hears of it in a moment."""
+        if not self._watching:
+            return
+        for it in {record.thread_id for record in records if record.notification.method in NOTED}:
+            root = self._manager.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
+            self._roots[it] = root
+            for listener, roots in self._watching.items():
+                if root in roots:
+                    self._note(listener, root, [it])
+        self._soon()
+
+    def left(self, root: str, ids: Sequence[str]) -> None:
+        """A subtree, its top first, is a tree of its own from now on: whoever watches the old one hears of it."""
+        for listener, roots in self._watching.items():
+            if root in roots:
+                self._note(listener, root, ids)
+                self._roots |= dict.fromkeys(ids, ids[0])
+        self._soon()
+
+    def _note(self, listener: Listener, root: str, ids: Iterable[str]) -> None:
+        self._dirty.setdefault(listener, {}).setdefault(root, set()).update(ids)
+
+    def _soon(self) -> None:
+        if self._dirty and not self._due:
+            self._due = True
+            self._manager.spawn(self._tell_soon)
+
+    async def _tell_soon(self) -> None:
+        await anyio.sleep(PAUSE)
+        self._due = False
+        for listener in list(self._dirty):
+            self.tell(listener)
+
+    def tell(self, listener: Listener) -> None:
+        """Tell a connection what is due, if it has room for it; else it is told the latest when it has."""
+        if not listener.has_room:
+            return
+        for root, ids in self._dirty.pop(listener, {}).items():
+            there = sorted(it for it in ids if self._belongs(it, root))
+            event = ThreadTreeChangedNotification(
+                root_thread_id=root,
+                changed=[self.node(it) for it in there],
+                removed=sorted(ids.difference(there)),
+            )
+            listener.publish(CHANGED, event.to_json())
+
+    def _belongs(self, thread_id: str, root: str) -> bool:
+        return self._manager.exists(thread_id) and self._manager.origin(thread_id)[-1] == root
+
+
+def _live(thread: Thread, depth: int) -> ThreadTreeNode:
+    rest = thread.state.rest
+    view = rest.thread
+    return ThreadTreeNode(
+        thread_id=thread.id,
+        parent_thread_id=view.parent_thread_id,
+        depth=depth,
+        name=view.name,
+        note=view.note,
+        agent_role=view.agent_role,
+        agent_nickname=view.agent_nickname,
+        status=thread.state.agent_status,
+        status_at=rest.status_at // 1000 or view.updated_at,
+        activity=_activity(thread),
+        model=view.model,
+        total_tokens=rest.usage.total.total_tokens if rest.usage else 0,
+        queue_length=view.queue.length if view.queue else 0,
+        spawn_point=view.spawn_point,
+        spawn_config=view.spawn_config,
+        forked_from_id=view.forked_from_id,
+        kept_reports=view.kept_reports,
+    )
+
+
+def _stored(state: Mapping[str, Any], thread_id: str, depth: int, *, held: bool) -> ThreadTreeNode:
+    """The same from what is stored, without building the whole state: trees are large."""
+    view = state["thread"]
+    used = state.get("usage")
+    return ThreadTreeNode(
+        thread_id=thread_id,
+        parent_thread_id=view.get("parentThreadId"),
+        depth=depth,
+        name=view.get("name"),
+        note=view.get("note"),
+        agent_role=view.get("agentRole"),
+        agent_nickname=view.get("agentNickname"),
+        status=stored_status(state, held=held),
+        status_at=state.get("statusAt", 0) // 1000 or view["updatedAt"],
+        activity=None,
+        model=view.get("model"),
+        total_tokens=used["total"]["totalTokens"] if used else 0,
+        queue_length=(view.get("queue") or {}).get("length", 0),
+        spawn_point=view.get("spawnPoint"),
+        spawn_config=view.get("spawnConfig"),
+        forked_from_id=view.get("forkedFromId"),
+        kept_reports=view.get("keptReports"),
+    )
+
+
+def _activity(thread: Thread) -> str | None:
+    """What it is at just now, in a few words."""
+    opened = thread.state.turn
+    if opened is None:
+        return None
+    if thread.requests.open:
+        return "waits for an approval"
+    items = opened.open_items()
+    match items[-1] if items else None:
+        case CommandExecutionThreadItem(command=command):
+            return f"runs {command if len(command) <= COMMAND else command[: COMMAND - 1] + '…'}"
+        case FileChangeThreadItem(changes=changes):
+            return f"changes {len(changes)} files" if len(changes) != 1 else f"changes {changes[0].path}"
+        case CollabAgentToolCallThreadItem(tool=tool):
+            return "waits for agents" if tool == "wait" else f"works with agents ({tool})"
+        case ReasoningThreadItem():
+            return "thinks"
+        case AgentMessageThreadItem():
+            return "writes"
+        case _:
+            return "works"

@@ -1,0 +1,1 @@
+"""Ways to reach the server: framing only, no JSON."""

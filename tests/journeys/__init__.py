@@ -1,0 +1,1 @@
+"""The public API, as a client lives it, over every transport."""

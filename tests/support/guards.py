@@ -1,0 +1,399 @@
+"""Takes guards out of the code, one at a time, and sees whether the test that should notice does.
+
+`python -m tests.support.guards` tries all of them. A copy of the server is broken, never the server itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.seeds.agents import AUTHORITY, LIFE, LOOKING, OBSERVER, SESSIONS, SPAWN
+from tests.support.counts import soaking
+from tests.support.processes import ROOT
+
+SECONDS: Final = 120.0  # for one test in a process of its own; it takes about four
+PASSED: Final = 0
+FAILED: Final = 1  # how pytest ends where tests failed; anything else is no verdict
+EVERY: Final = 10  # of them in an ordinary run: each costs some seconds
+
+SERVER: Final = "server/threadloom"
+VALIDATE: Final = f"{SERVER}/agent/collab/validate.py"
+SPAWNING: Final = f"{SERVER}/agent/collab/spawning.py"
+TOOLS: Final = f"{SERVER}/agent/collab/tools.py"
+SESSION: Final = f"{SERVER}/agent/collab/sessions.py"
+LOOK: Final = f"{SERVER}/agent/collab/looking.py"
+BRANCH: Final = f"{SERVER}/threads/branch.py"
+OBSERVE: Final = f"{SERVER}/threads/observer.py"
+THREAD: Final = f"{SERVER}/threads/thread.py"
+TREE: Final = f"{SERVER}/agent/templates/policy.py"
+
+
+class Guard(NamedTuple):
+    """Something that keeps a promise: where it stands, what is there without it, and the test that must notice."""
+
+    name: str
+    promise: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+    @staticmethod
+    def some() -> list[Guard]:
+        """All of them under `make soak`, some otherwise."""
+        return GUARDS if soaking() else GUARDS[::EVERY]
+
+
+GUARDS: Final[list[Guard]] = [
+    Guard(
+        "a message or items, not both",
+        "1",
+        VALIDATE,
+        "if message is not None and items is not None:",
+        "if False:",
+        f"{SPAWN}::test_one_of_message_and_items_is_given",
+    ),
+    Guard(
+        "the model is known",
+        "14",
+        VALIDATE,
+        '    if info is None:\n        raise Refused(f"Unknown model',
+        '    if info is None:\n        return spawn\n    if False:\n        raise Refused(f"Unknown model',
+        f"{SPAWN}::test_an_unknown_model_is_refused_with_those_there_are",
+    ),
+    Guard(
+        "the model has the effort",
+        "15",
+        VALIDATE,
+        "if spawn.reasoning_effort is None or spawn.reasoning_effort in info.efforts:",
+        "if True:",
+        f"{SPAWN}::test_an_effort_that_the_model_does_not_have_is_refused_with_those_it_has",
+    ),
+    Guard(
+        "no list of models, no spawn",
+        "16",
+        VALIDATE,
+        "    if models is None:\n        raise Refused(UPDATING, retryable=True)\n",
+        "    if models is None:\n        return spawn\n",
+        f"{SPAWN}::test_a_model_list_that_is_not_there_means_try_again",
+    ),
+    Guard(
+        "somebody is asked about another directory",
+        "17",
+        TOOLS,
+        "if where is not None and not await seat.tree.may_work_in(seat.call, where):",
+        "if False:",
+        f"{SPAWN}::test_where_nobody_may_be_asked_it_is_refused",
+    ),
+    Guard(
+        "the question goes to the owner",
+        "18",
+        BRANCH,
+        "asked = owner if owner is not None and owner.running is not None else me",
+        "asked = me",
+        f"{SPAWN}::test_the_question_of_a_sub_agent_goes_to_the_turn_of_its_owner",
+    ),
+    Guard(
+        "an owner at rest is not asked",
+        "19",
+        BRANCH,
+        "asked = owner if owner is not None and owner.running is not None else me",
+        "asked = owner or me",
+        f"{SPAWN}::test_without_a_turn_of_the_owner_it_is_asked_in_its_own_thread",
+    ),
+    Guard(
+        "where nobody may be asked",
+        "20",
+        BRANCH,
+        'if me.state.rest.settings.approval_policy == "never":',
+        "if False:",
+        f"{SPAWN}::test_where_nobody_may_be_asked_it_is_refused",
+    ),
+    Guard(
+        "the directory is there",
+        "21",
+        VALIDATE,
+        "if not os.path.isdir(where):",
+        "if False:",
+        f"{SPAWN}::test_a_directory_that_is_not_there_is_an_error",
+    ),
+    Guard(
+        "links are followed",
+        "17",
+        VALIDATE,
+        "return None if where == os.path.realpath(cwd) else where",
+        "return None if asked == cwd else where",
+        f"{SPAWN}::test_where_the_parent_works_nobody_is_asked",
+    ),
+    Guard(
+        "a note never fails a spawn",
+        "24",
+        SPAWNING,
+        "    except Refused as refusal:\n        return None, str(refusal)\n",
+        "    except Refused:\n        raise\n",
+        f"{SPAWN}::test_a_note_that_cannot_be_set_is_a_warning_and_no_failure",
+    ),
+    Guard(
+        "how many run in a tree",
+        "P8",
+        BRANCH,
+        "if len(held) >= most.max_threads:",
+        "if False:",
+        f"{SPAWN}::test_limits_name_themselves_and_who_holds_them",
+    ),
+    Guard(
+        "how deep a tree grows",
+        "P8",
+        BRANCH,
+        "if deep > most.max_depth:",
+        "if False:",
+        f"{SPAWN}::test_limits_name_themselves_and_who_holds_them",
+    ),
+    Guard(
+        "limits hold for a resume",
+        "30",
+        BRANCH,
+        "            self.may_spawn(self._manager.depth(agent_id))\n",
+        "",
+        f"{LIFE}::test_limits_hold_for_a_resume",
+    ),
+    Guard(
+        "nobody acts outside of their subtree",
+        "38",
+        BRANCH,
+        "if self._me not in above:",
+        "if False:",
+        f"{AUTHORITY}::test_an_agent_may_act_on_itself_and_on_what_is_below[child-close-sibling]",
+    ),
+    Guard(
+        "nobody sees another tree",
+        "34",
+        BRANCH,
+        "return self._manager.exists(agent_id) and self._manager.origin(agent_id)[-1] == self._root",
+        "return self._manager.exists(agent_id)",
+        f"{LIFE}::test_an_agent_of_another_tree_is_nobody",
+    ),
+    Guard(
+        "the tools of a template",
+        "P6",
+        THREAD,
+        "if self.policy.permits(name)}",
+        "}",
+        f"{SPAWN}::test_tools_are_those_of_its_template_and_no_more_than_its_parents",
+    ),
+    Guard(
+        "a reader stays one",
+        "P7",
+        THREAD,
+        "if self.policy.read_only:  # whatever it was set to since",
+        "if False:",
+        f"{SPAWN}::test_a_reader_stays_one_whatever_it_is_set_to",
+    ),
+    Guard(
+        "a template that only reads",
+        "13",
+        TREE,
+        "if not self.read_only or isinstance(parents, ReadOnlySandboxPolicy):",
+        "if True:",
+        f"{SPAWN}::test_the_sandbox_is_the_parents_unless_the_template_only_reads",
+    ),
+    Guard(
+        "an interrupt comes first",
+        "29",
+        BRANCH,
+        "await (agent.interrupt() if interrupt else agent.ended())",
+        "await agent.ended()",
+        f"{LIFE}::test_an_interrupt_ends_what_it_is_doing_first",
+    ),
+    Guard(
+        "waits have bounds",
+        "33",
+        VALIDATE,
+        "return WAIT_USUAL if asked is None else min(max(asked, WAIT_LEAST), WAIT_MOST)",
+        "return WAIT_USUAL if asked is None else asked",
+        f"{LIFE}::test_its_time_is_kept_within_bounds",
+    ),
+    Guard(
+        "a word of the user ends a wait",
+        "36",
+        BRANCH,
+        "if steering is not None and steering.waiting:",
+        "if False:",
+        f"{LIFE}::test_a_word_of_the_user_ends_it",
+    ),
+    Guard(
+        "somebody is waited for",
+        "32",
+        VALIDATE,
+        "    if not ids:\n",
+        "    if False:\n",
+        f"{LIFE}::test_somebody_has_to_be_named",
+    ),
+    Guard(
+        "a blank note clears",
+        "26",
+        VALIDATE,
+        "return kept or None",
+        "return kept",
+        f"{LOOKING}::test_a_note_is_set_and_cleared",
+    ),
+    Guard(
+        "a note has a length",
+        "27",
+        VALIDATE,
+        "if len(kept) > MAX_NOTE:",
+        "if False:",
+        f"{LOOKING}::test_a_note_that_is_too_long_is_an_error",
+    ),
+    Guard(
+        "the closed are left out",
+        "47",
+        BRANCH,
+        'return [it for it in found if include_closed or it.status != "shutdown"]',
+        "return found",
+        f"{LOOKING}::test_only_the_closed_are_left_out",
+    ),
+    Guard(
+        "sessions are no agents",
+        "43",
+        BRANCH,
+        "for it in below if _spawned(rest := self._manager.rest(it))]",
+        "for it in below if (rest := self._manager.rest(it))]",
+        f"{LOOKING}::test_sessions_are_no_agents",
+    ),
+    Guard(
+        "an end is final",
+        "53",
+        OBSERVE,
+        "final = child.state.agent_status in FINAL",
+        "final = False",
+        f"{OBSERVER}::test_every_change_is_told_and_it_goes_on_after_the_first_end",
+    ),
+    Guard(
+        "the end of a session is told once",
+        "S30",
+        OBSERVE,
+        "    if before in FINAL:\n        return None\n",
+        "",
+        f"{SESSIONS}::test_the_end_is_told_once",
+    ),
+    Guard(
+        "no time, no wait",
+        "S9",
+        SESSION,
+        "if ms <= 0:",
+        "if False:",
+        f"{SESSIONS}::test_no_time_means_no_wait",
+    ),
+    Guard(
+        "a session that is known",
+        "S14",
+        BRANCH,
+        'if spawned is not None and spawned.kind == "subSession":',
+        "if True:",
+        f"{SESSIONS}::test_an_unknown_session_is_an_error",
+    ),
+    Guard(
+        "sessions ask nobody",
+        "S19",
+        BRANCH,
+        '**({"approval_policy": "never"} if order.kind == "subSession" else {}),',
+        "",
+        f"{SESSIONS}::test_it_inherits_folder_and_fence_and_asks_nobody",
+    ),
+    Guard(
+        "sessions go with an interrupted turn",
+        "S22",
+        THREAD,
+        "await self._ground.interrupted(self.id)",
+        "pass",
+        f"{SESSIONS}::test_an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents",
+    ),
+    Guard(
+        "agents do not go with an interrupted turn",
+        "S22",
+        f"{SERVER}/threads/cascade.py",
+        'return running and spawned is not None and spawned.kind == "subSession"',
+        "return running",
+        f"{SESSIONS}::test_an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents",
+    ),
+]
+
+
+class Workshop:
+    """A copy of the server, in which one guard is missing at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for package in ("server/threadloom", "protocol/threadloom_protocol"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / package, folder / package, ignore=ignored)
+
+    def _environment(self) -> dict[str, str]:
+        """Our copy comes before what is installed. What is compiled of it is not kept: files change fast here."""
+        paths = os.pathsep.join(str(self.folder / it) for it in ("server", "protocol"))
+        return os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "THREADLOOM_SOAK": "0"}
+
+    def where(self) -> str:
+        """Where the server comes from that tests here run against."""
+        words = [sys.executable, "-c", "import threadloom; print(threadloom.__file__)"]
+        done = subprocess.run(
+            words, cwd=ROOT, env=self._environment(), capture_output=True, text=True, timeout=SECONDS, check=True
+        )
+        return done.stdout.strip()
+
+    def whole(self, guards: Sequence[Guard]) -> str | None:
+        """None where all their tests pass with every guard in its place; else why not."""
+        code, said = self._tested(*dict.fromkeys(guard.test for guard in guards))
+        return None if code == PASSED else f"with every guard in its place, pytest ended with {code}\n{said}"
+
+    def broken(self, guard: Guard) -> str | None:
+        """None where the test has noticed that the guard is gone; else why that is no verdict."""
+        file = self.folder / guard.file
+        whole = file.read_text(encoding="utf-8")
+        if whole.count(guard.old) != 1:
+            return f"{guard.name}: {guard.file} has {whole.count(guard.old)} times {guard.old!r}"
+        file.write_text(whole.replace(guard.old, guard.new), encoding="utf-8")
+        try:
+            code, said = self._tested(guard.test)
+        finally:
+            file.write_text(whole, encoding="utf-8")
+        return None if code == FAILED else f"{guard.name}: {guard.test} ended with {code}\n{said}"
+
+    def _tested(self, *nodes: str) -> tuple[int, str]:
+        words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *nodes]
+        try:
+            done = subprocess.run(
+                words, cwd=ROOT, env=self._environment(), capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return -1, f"no end after {SECONDS:g} s"
+        return done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def main() -> int:
+    """Try all of them; how many went unnoticed."""
+    unnoticed = 0
+    with tempfile.TemporaryDirectory(prefix="guards-") as folder:
+        workshop = Workshop(Path(folder))
+        if said := workshop.whole(GUARDS):
+            print(said)
+            return 1
+        for guard in GUARDS:
+            said = workshop.broken(guard)
+            unnoticed += said is not None
+            print(f"{'NOT NOTICED' if said else 'noticed'}  {guard.promise:>4}  {guard.name}")
+            if said:
+                print(said)
+    return unnoticed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""What the system says of a process: how much memory, how many open files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def memory(pid: int) -> int:
+    """Resident bytes."""
+    found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def descriptors(pid: int) -> int:
+    """Open files and sockets."""
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def exists(pid: int) -> bool:
+    """Whether a process is there and not merely waiting to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
