@@ -5,7 +5,7 @@ BIN := .venv/bin
 LISTEN ?= ws://127.0.0.1:4500
 NPM_INSTALL := npm install --no-audit --no-fund --no-package-lock --loglevel=error
 # Most tests wait for servers that start: two at a time keep two cores busy. The tests of a file stay together.
-WORKERS ?= -n 2 --dist loadfile
+WORKERS ?= -n 2 --dist loadfile --max-worker-restart 1
 PY_READY := .venv/.ready
 TS_READY := clients/typescript/node_modules/.ready
 PEERS := tests/clients/requirements.txt tests/server/agent/models/requirements.txt

@@ -11,6 +11,8 @@ pytest.register_assert_rewrite("tests.support")
 
 from tests.support.conformance import Conformance  # noqa: E402
 from tests.support.counts import soaking  # noqa: E402
+from tests.support.patience import *  # noqa: E402, F403 (hooks)
+from tests.support.patience import keep_errors  # noqa: E402
 from tests.support.places import KINDS, Place, running  # noqa: E402
 from tests.support.plugin import *  # noqa: E402, F403 (hooks)
 from tests.support.plugin import CONFORMANCE  # noqa: E402
@@ -18,6 +20,7 @@ from tests.support.plugin import CONFORMANCE  # noqa: E402
 
 def pytest_configure(config: pytest.Config) -> None:
     """One warning is not ours: jsonrpcserver reads its schema in a way that Python has outgrown."""
+    keep_errors(config)
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
     # The same examples in every run, so that a failure is the change's own; `make soak` looks for others.
     settings.register_profile("same", derandomize=not soaking())
