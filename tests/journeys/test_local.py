@@ -80,7 +80,8 @@ async def test_an_interrupt_ends_the_answer_and_the_next_one_comes(talk: Talk) -
         await talk.until("item/agentMessage/delta")
         await talk.ask("turn/interrupt", threadId=thread["id"], turnId=turn)
         assert (await talk.until("turn/completed"))["turn"]["status"] == "interrupted"
-        assert (await talk.turn(thread["id"], SHORT))["status"] == "completed"
+        ended = await talk.turn(thread["id"], SHORT)
+        assert (ended["status"], ended["error"]) == ("completed", None)
 
 
 async def test_another_model_is_not_pretended(talk: Talk) -> None:

@@ -146,7 +146,9 @@ class Remote:
         decoder: Decoding
         reasoning = reasoning and sampling.model not in self._unreasoning
         if wire_api == "chat":
-            page, body, decoder = chat.PAGE, chat.request(sampling, reasoning=reasoning), chat.Decoder()
+            # The model of our own may say little at a time, as its users are told: that is no failure.
+            page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning)
+            decoder = chat.Decoder(capped=self.provider.embedded)
         else:
             page, body, decoder = responses.PAGE, responses.request(sampling, reasoning=reasoning), responses.Decoder()
         reply = await self._client.post(page, orjson.dumps(body))

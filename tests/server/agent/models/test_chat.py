@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from tests.server.agent.models.asking import decoded
 from tests.support.mock_model import chunk, sse
 
 from threadloom.agent.base import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
+from threadloom.agent.models import chat
 from threadloom.agent.models.failure import Failure
 
 USAGE = {
@@ -125,6 +127,16 @@ def test_a_failure_has_the_models_words_and_a_kind(events: list[Any], text: str,
     with pytest.raises(Failure, match=text) as failure:
         decoded([sse(*events, names=False)], wire_api="chat")
     assert (failure.value.info, failure.value.again) == (info, again)
+
+
+def test_an_answer_of_a_model_that_may_only_say_so_much_ends_there() -> None:
+    batch: list[ModelEvent] = []
+    decoder = chat.Decoder(capped=True)
+    for event in (chunk(content="Hi"), chunk("length"), b"[DONE]"):
+        decoder.take(b"", event if isinstance(event, bytes) else orjson.dumps(event), batch)
+    assert batch == [TextDelta("Hi"), ItemDone(), Done(Usage())]
+    with pytest.raises(Failure, match="a filter"):
+        chat.Decoder(capped=True).whole({"choices": [{"message": {}, "finish_reason": "content_filter"}]}, [])
 
 
 @pytest.mark.parametrize(
