@@ -124,8 +124,11 @@ async def outcome(address: Address, frames: list[Noise]) -> str:
 # ── too much ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_oversized_line_gets_its_error_and_the_next_is_read(home: Path, conformance: Conformance) -> None:
-    async with running("stdio", home, conformance, probing=True) as place, place.wire() as wire:
+@pytest.mark.parametrize("kind", ["stdio", "websocket", "unix"])
+async def test_an_oversized_message_gets_its_error_and_the_next_is_read(
+    kind: str, home: Path, conformance: Conformance
+) -> None:
+    async with running(kind, home, conformance, probing=True) as place, place.wire() as wire:
         assert place.pid is not None
         before = memory(place.pid)
         for _ in range(2):
@@ -136,35 +139,6 @@ async def test_an_oversized_line_gets_its_error_and_the_next_is_read(home: Path,
             await wire.is_alive()
         # Beside the message itself, the rooms of the house may still have been opening when `before` was read.
         assert memory(place.pid) - before < MAX_MESSAGE + 48 * MIB
-
-
-@pytest.mark.parametrize("kind", ["websocket", "unix"])
-async def test_an_oversized_frame_ends_only_its_own_connection(kind: str, home: Path, conformance: Conformance) -> None:
-    async with running(kind, home, conformance, probing=True) as place, place.wire() as bystander:
-        wire = Wire(await place.tapped(), "probe/echo")
-        await wire.initialize()
-        with pytest.raises(Closed, match="1009"):
-            await shout(wire)
-        await wire.transport.aclose()
-        await bystander.is_alive()
-
-
-async def shout(wire: Wire) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ignoring_the_end, wire, b" " * (MAX_MESSAGE + 1))
-        try:
-            await wire.read(timeout=60)
-        except Closed as end:
-            fault = end
-        tasks.cancel_scope.cancel()
-    raise fault
-
-
-async def ignoring_the_end(wire: Wire, text: bytes) -> None:
-    try:
-        await wire.send(text)
-    except Closed:
-        return
 
 
 @pytest.mark.parametrize("kind", ["memory", "stdio", "websocket", "unix"])

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from threadloom_protocol.errors import RpcError
+from threadloom_protocol.errors import InvalidRequest, RpcError
 
 # Images travel inline, as base64, several in a message.
 MAX_MESSAGE: Final = 64 * 1024 * 1024
@@ -24,6 +24,11 @@ class Flaw:
 
 
 Frame = bytes | str | Flaw
+
+
+def too_long(limit: int) -> Flaw:
+    """For a message of more bytes than one may have."""
+    return Flaw(InvalidRequest(f"Invalid request: a message has at most {limit} bytes"))
 
 
 class Transport(Protocol):

@@ -7,7 +7,8 @@ from typing import Final
 from websockets.frames import Frame as WireFrame
 from websockets.frames import Opcode
 
-from threadloom.transports.base import Flaw, Frame
+from threadloom.transports.base import Flaw, Frame, too_long
+from threadloom.transports.skipping import Vast
 from threadloom_protocol.errors import InvalidRequest, ParseError
 
 # Beyond either the peer has to wait: one message of the largest size fits, a thousand of them do not.
@@ -16,15 +17,17 @@ MOST_BYTES: Final = 1024 * 1024
 
 
 class Inbox:
-    """Whole messages, in order, and the beginning of one that is still coming."""
+    """Whole messages, in order, and the beginning of one that is still coming. `longest`: bytes of a message."""
 
-    __slots__ = ("_binary", "_shut", "_size", "_started", "messages")
+    __slots__ = ("_binary", "_longest", "_shut", "_size", "_started", "_vast", "messages")
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int) -> None:
         self.messages: list[Frame] = []
+        self._longest = longest
         self._size = 0
         self._started: bytearray | None = None
         self._binary = False
+        self._vast = False  # what is still coming is too long already
         self._shut = False
 
     @property
@@ -38,12 +41,16 @@ class Inbox:
             return
         if frame.opcode is not Opcode.CONT:
             self._binary = frame.opcode is Opcode.BINARY
+            self._vast = isinstance(frame, Vast)
             if frame.fin:
                 self._add(bytes(frame.data))
                 return
             self._started = bytearray()
         assert self._started is not None
-        if not self._binary:
+        self._vast = self._vast or isinstance(frame, Vast) or len(self._started) + len(frame.data) > self._longest
+        if self._vast:
+            self._started.clear()
+        elif not self._binary:
             self._started += frame.data
         if frame.fin:
             whole, self._started = bytes(self._started), None
@@ -63,6 +70,9 @@ class Inbox:
     def _add(self, data: bytes) -> None:
         if self._binary:
             self.messages.append(Flaw(InvalidRequest("A binary frame: messages travel in text frames.")))
+            return
+        if self._vast:
+            self.messages.append(too_long(self._longest))
             return
         self._size += len(data)
         self.messages.append(data if _is_text(data) else Flaw(ParseError("The text is not UTF-8.")))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from threadloom.transports.base import MAX_MESSAGE, Flaw, Frame
-from threadloom_protocol.errors import InvalidRequest
+from threadloom.transports.base import MAX_MESSAGE, Frame, too_long
 
 
 class Lines:
@@ -35,7 +34,7 @@ class Lines:
             self._hold(line)
             line = b"".join(self._parts)
         if self._skipping or len(line) > self._limit:
-            frames.append(Flaw(InvalidRequest(f"Invalid request: a message has at most {self._limit} bytes")))
+            frames.append(too_long(self._limit))
         elif line and not line.isspace():
             frames.append(line)
         self._parts, self._size, self._skipping = [], 0, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -14,7 +14,6 @@ import anyio
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request as WireRequest
 from websockets.http11 import Response
-from websockets.typing import Subprotocol
 
 from threadloom.transports.auth import Answer, Gate
 from threadloom.transports.base import MAX_MESSAGE, Accept, Closed
@@ -85,7 +84,7 @@ class Reception:
 
     def newcomer(self, *args: Any, **kwargs: Any) -> Peer:
         """A peer that is about to connect."""
-        return Peer(*args, **kwargs, made=self._arrived, lost=self._forget)
+        return Peer(*args, **kwargs, longest=self._limits.message, made=self._arrived, lost=self._forget)
 
     def decide(self, connection: ServerConnection, request: WireRequest) -> Response | None:
         """Answer a request, or let it become a connection (None)."""
@@ -99,7 +98,7 @@ class Reception:
             response = connection.respond(verdict.status, verdict.text + "\n")
             response.headers.update(verdict.headers)
             return response
-        connection.subprotocol_to_echo = verdict.subprotocol
+        connection.admit(verdict.subprotocol)
         del self._arriving[connection]
         self._inside[connection] = self._transport(connection)
         return None
@@ -195,14 +194,12 @@ class Listener:
                 backlog=limits.connections,
                 create_connection=cast("type[ServerConnection]", reception.newcomer),
                 process_request=reception.decide,
-                select_subprotocol=_echo,
                 compression=None,
                 server_header=None,
                 open_timeout=limits.open_timeout,
                 close_timeout=limits.close_timeout,
                 # The library would run a task per connection, and take a large message for silence.
                 ping_interval=None,
-                max_size=limits.message,
                 write_limit=WRITE_LIMIT,
                 logger=_LOGGER,
             )
@@ -212,7 +209,3 @@ class Listener:
             finally:
                 with anyio.CancelScope(shield=True):
                     await reception.close(server)
-
-
-def _echo(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    return cast("Subprotocol | None", cast(Peer, connection).subprotocol_to_echo)

@@ -9,12 +9,13 @@ from typing import Any, Final
 import anyio
 from websockets.asyncio.server import Server, ServerConnection
 from websockets.frames import Frame as WireFrame
-from websockets.frames import Opcode
 from websockets.protocol import Event, State
 from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
 from threadloom.transports.base import Closed, Frame
 from threadloom.transports.inbox import Inbox
+from threadloom.transports.skipping import DATA, SkippingProtocol
 
 # All of a handshake. Browsers send a few hundred bytes, and cookies.
 MAX_HEAD: Final = 64 * 1024
@@ -24,8 +25,6 @@ BLOCK: Final = 64 * 1024
 
 # What may wait in memory for a peer that reads slowly, beyond one message.
 WRITE_LIMIT: Final = 256 * 1024
-
-_DATA: Final = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 class Bell:
@@ -62,17 +61,18 @@ class Peer(ServerConnection):
         protocol: ServerProtocol,
         server: Server,
         *,
+        longest: int,
         made: Callable[[Peer], None],
         lost: Callable[[Peer], None],
         **limits: Any,
     ) -> None:
-        super().__init__(protocol, server, **limits)
-        self.inbox = Inbox()
+        self._skipping = SkippingProtocol(protocol, longest)
+        super().__init__(self._skipping, server, **limits)
+        self.inbox = Inbox(longest)
         self.readable = Bell()
         self.writable = Bell()
         self.ended = False
         self.stuck = False
-        self.subprotocol_to_echo: str | None = None
         self._made = made
         self._lost = lost
         self._head = 0
@@ -104,7 +104,7 @@ class Peer(ServerConnection):
 
     def process_event(self, event: Event) -> None:
         """Keep messages here; leave the handshake and control frames to the library."""
-        if isinstance(event, WireFrame) and event.opcode in _DATA and self.request is not None:
+        if isinstance(event, WireFrame) and event.opcode in DATA and self.request is not None:
             self.inbox.put(event)
         else:
             super().process_event(event)
@@ -130,6 +130,10 @@ class Peer(ServerConnection):
         super().resume_writing()
         self.stuck = False
         self.writable.ring()
+
+    def admit(self, subprotocol: str | None) -> None:
+        """Let the handshake succeed, with that subprotocol of those that were offered."""
+        self._skipping.to_echo = None if subprotocol is None else Subprotocol(subprotocol)
 
     def end(self) -> None:
         """Nothing more is sent, and nothing more comes but what is in the inbox."""

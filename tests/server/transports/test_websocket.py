@@ -38,6 +38,7 @@ from threadloom.transports.base import Closed, Flaw, Frame, Transport
 from threadloom.transports.inbox import MOST_BYTES, MOST_MESSAGES, Inbox
 from threadloom.transports.listener import Reception
 from threadloom.transports.peer import BLOCK, WRITE_LIMIT, Peer
+from threadloom.transports.skipping import SkippingReader
 from threadloom.transports.tokens import CapabilityToken
 from threadloom.transports.websocket import Address, Limits, WebSocketListener
 from threadloom_protocol.errors import RpcError
@@ -267,7 +268,7 @@ async def test_fragments_make_one_message_with_a_ping_between_them() -> None:
 
 
 def test_nothing_is_kept_of_a_binary_message_but_that_it_came() -> None:
-    inbox = Inbox()
+    inbox = Inbox(10_000_000)
     inbox.put(WireFrame(Opcode.BINARY, b"x" * 1_000_000, fin=False))
     inbox.put(WireFrame(Opcode.CONT, b"x" * 1_000_000, fin=False))
     assert sys.getsizeof(inbox._started) < 1000
@@ -285,17 +286,37 @@ async def test_a_message_in_very_many_fragments() -> None:
     "data",
     [
         frame(b"x" * 1001),
+        frame(b"x" * 100_000),
         frame(b"x" * 600, fin=False) + frame(b"x" * 600, CONT),
-        b"\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff",
+        frame(b"x" * 1001, fin=False) + frame(b"", PING) + frame(b"x", CONT, fin=False) + frame(b"x", CONT),
+        frame(b"x", fin=False) + frame(b"x" * 1001, CONT),
     ],
 )
-async def test_a_message_that_is_too_long_ends_the_connection(data: bytes) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_message_that_is_too_long_is_skipped_and_said_to_be(data: bytes, at_once: bool) -> None:
     async with met(message=1000) as (raw, transport):
-        await raw.send(frame(b"x" * 1000) + data)
-        opcode, reason = await raw.read()
-        assert (opcode, reason[:2]) == closing(1009)
-        assert await received(transport) == [b"x" * 1000]
-        await gone(transport)
+        told = []
+        pieces = [data] if at_once else [data[at : at + 999] for at in range(0, len(data), 999)]
+        for piece in [frame(b"y" * 1000), *pieces, frame(b"z" * 1000)]:
+            await raw.send(piece)
+        while len(told) < 3:
+            told += await received(transport)
+        first, flaw, last = told
+        assert (first, last) == (b"y" * 1000, b"z" * 1000)
+        assert isinstance(flaw, Flaw)
+        assert (flaw.error.code, flaw.error.message) == (-32600, "Invalid request: a message has at most 1000 bytes")
+
+
+async def test_nothing_is_kept_of_a_message_that_is_too_long() -> None:
+    reader = SkippingReader(1000)
+    reading = reader.read_exact(2**62)
+    for _ in range(100):
+        next(reading)
+        reader.feed_data(b"x" * 10_000)
+        assert len(reader.buffer) <= 10_000
+    reader.feed_eof()
+    with pytest.raises(EOFError):
+        list(reading)
 
 
 @pytest.mark.parametrize(
@@ -308,11 +329,12 @@ async def test_a_message_that_is_too_long_ends_the_connection(data: bytes) -> No
         frame(b"x", fin=False) + frame(b"x"),  # not continued
         frame(b"x", PING, fin=False),
         frame(b"x" * 126, PING),
+        frame(b"x" * 2000, PING),
         frame(b"x", CLOSE),
     ],
 )
 async def test_whoever_breaks_the_protocol_is_let_go(data: bytes) -> None:
-    async with met() as (raw, transport):
+    async with met(message=1000) as (raw, transport):
         await raw.send(data)
         opcode, reason = await raw.read()
         assert (opcode, reason[:2]) == closing(1002)
