@@ -33,6 +33,7 @@ def test_there_are_enough_guards_and_each_has_its_sentence_and_its_test() -> Non
     for guard in GUARDS:
         assert guard.promise in PROMISES, guard.name
         assert known(guard.test), guard.test
+        assert guard.places == 1, guard.name
 
 
 @pytest.fixture(scope="module")

@@ -39,8 +39,8 @@ GUARDS: Final[list[Guard]] = [
         "a turn begins at rest only",
         "F2",
         THREAD,
-        "return not busy and not rest.closed",
-        "return not rest.closed",
+        "return not busy and not self.stopping",
+        "return not self.stopping",
         f"{REPORTS}::test_a_parent_at_work_hears_it_next_and_not_amid_its_turn",
     ),
     Guard(
