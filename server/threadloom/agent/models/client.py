@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -64,12 +64,27 @@ class Reply:
             await self._response.aclose()
 
 
+class Mould(NamedTuple):
+    """What the SDK makes of a request to a page: the next one differs in its body alone, and is made at a tenth."""
+
+    url: httpx2.URL
+    headers: list[tuple[str, str]]
+    extensions: dict[str, Any]
+
+    @classmethod
+    def of(cls, request: httpx2.Request) -> Mould:
+        """Of a request that was sent."""
+        headers = [it for it in request.headers.multi_items() if it[0] != "content-length"]
+        return cls(request.url, headers, {**request.extensions, _TRIMMED: True})
+
+
 class Client:
     """One for each provider: connections are kept."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._sdk: AsyncOpenAI | None = None
+        self._moulds: dict[str, Mould] = {}
         self._making = anyio.Lock()
         self._place = _place(provider.base_url)
 
@@ -114,27 +129,45 @@ class Client:
         }
         streamed: Any = {"cast_to": httpx2.Response, "stream": True, "stream_cls": AsyncStream[Any], "options": options}
         try:
-            call = sdk.get(page, **streamed) if body is None else sdk.post(page, content=body, **streamed)
-            return cast("httpx2.Response", await call)
+            if body is None:
+                return cast("httpx2.Response", await sdk.get(page, **streamed))
+            if (mould := self._moulds.get(page)) is not None:
+                return await _again(sdk, mould, body)
+            response = cast("httpx2.Response", await sdk.post(page, content=body, **streamed))
+            self._moulds[page] = Mould.of(response.request)
+            return response
         except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             failure = self._failure(error, seconds)
         raise failure  # out here, so that it does not drag along the request and what is in its headers
 
     def _failure(self, error: Exception, seconds: float) -> Failure:
         import httpx2
-        from openai import APIConnectionError, APIStatusError, APITimeoutError
+        from openai import APIStatusError
 
-        cause = error.__cause__ or error
-        match error:
-            case APIStatusError():
-                return refused(error.status_code, error.body, retry_after(error.response.headers, time.time))
-            case APITimeoutError() if isinstance(cause, httpx2.ConnectTimeout):
+        if isinstance(error, APIStatusError):
+            return refused(error.status_code, error.body, retry_after(error.response.headers, time.time))
+        match cause := error.__cause__ or error:
+            case httpx2.ConnectTimeout():
                 return unreachable(self._place, f"no connection in {CONNECT:g} s")
-            case APITimeoutError():
+            case httpx2.TimeoutException():
                 return unreachable(self._place, f"no answer in {seconds:g} s")
-            case APIConnectionError() if not isinstance(cause, httpx2.LocalProtocolError | httpx2.UnsupportedProtocol):
+            case httpx2.LocalProtocolError() | httpx2.UnsupportedProtocol():
+                return impossible(self._place, str(cause))
+            case httpx2.RequestError():
                 return unreachable(self._place, str(cause))
         return impossible(self._place, str(cause))
+
+
+async def _again(sdk: AsyncOpenAI, mould: Mould, body: bytes) -> httpx2.Response:
+    """A request like one before. Raises as the SDK does, or what its connections do."""
+    import httpx2
+
+    request = httpx2.Request("POST", mould.url, headers=mould.headers, content=body, extensions=mould.extensions)
+    response: httpx2.Response = await sdk._client.send(request, stream=True)
+    if not response.is_success:
+        await response.aread()
+        raise sdk._make_status_error_from_response(response)
+    return response
 
 
 def _make(provider: Provider) -> AsyncOpenAI:
@@ -169,6 +202,8 @@ def _http(provider: Provider) -> httpx2.AsyncClient:
     ours = [] if "user-agent" in wanted else [_USER_AGENT]
 
     async def trim(request: httpx2.Request) -> None:
+        if _TRIMMED in request.extensions:
+            return
         kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in wanted]
         request.headers = httpx2.Headers([*kept, *ours])
 
@@ -179,6 +214,7 @@ def _http(provider: Provider) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=Transport(context), event_hooks=hooks, trust_env=False)
 
 
+_TRIMMED: Final = "trimmed"  # the mark of a request that has only what it needs
 _USER_AGENT: Final = ("user-agent", f"threadloom/{__version__}")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.server.agent.models.asking import WIRES, ask, merged, remote, sampling, scripted, spoken
-from tests.support.mock_model import Drop, Hold, Reply, completed, delta, message, mock_model, says, sse
+from tests.server.agent.models.asking import WIRES, ask, merged, remote, sampling, scripted, spoken, user
+from tests.support.mock_model import Drop, Hold, Reply, completed, delta, message, mock_model, says, sse, wrong
 
 from threadloom.agent.base import Done, ItemDone, ModelError, TextDelta, Usage
 from threadloom.agent.models import transport
@@ -232,3 +232,41 @@ async def test_a_place_that_needs_no_proxy_gets_none(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, "127.0.0.1")
     async with scripted(says("Hi.")) as (_, model):
         assert await ask(model) == HI
+
+
+async def test_a_request_is_like_the_one_before_but_for_its_body() -> None:
+    given = {"api_key": "sk-secret", "http_headers": {"X-Loom": "warp"}, "query_params": {"api-version": "1"}}
+    async with scripted(rest=says("Hi."), **given) as (server, model):
+        await ask(model, sampling(user("one")))
+        await ask(model, sampling(user("twenty-two")))
+        await ask(model, sampling(user("one")))
+    first, second, third = server.posts
+    assert first == third
+    assert (second.method, second.target) == (first.method, first.target) == ("POST", "/v1/responses?api-version=1")
+    assert set(second.headers) == set(first.headers)
+    assert {name for name, value in second.headers.items() if value != first.headers[name]} == {"content-length"}
+    assert (first.headers["authorization"], first.headers["x-loom"]) == ("Bearer sk-secret", "warp")
+
+
+REFUSALS: list[Any] = [
+    pytest.param(wrong(400, "No."), id="bad"),
+    pytest.param(wrong(401, "Who?"), id="unauthorized"),
+    pytest.param(wrong(429, "Later.", retry_after="7"), id="too many"),
+    pytest.param(wrong(503, "Later."), id="unavailable"),
+    pytest.param(Reply([b"gone"], 302, {"location": "/elsewhere"}, framing="length"), id="moved"),
+    pytest.param(Reply([Drop()], first=[b"HTTP/1.1"]), id="cut off in the head"),
+    pytest.param(Reply([], first=[b"nonsense\r\n\r\n"]), id="not HTTP"),
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_failure_is_the_same_for_a_first_request_and_for_a_later_one(refusal: Reply) -> None:
+    told = []
+    for before in ([], [says("Hi.")]):
+        async with scripted(*before, refusal) as (_, model):
+            for _ in before:
+                await ask(model)
+            with pytest.raises(ModelError) as failure:
+                await ask(model)
+        told.append((str(failure.value).replace(str(model.provider.base_url), ""), failure.value.info))
+    assert told[0] == told[1]
