@@ -98,6 +98,10 @@ def _readable_id(value: dict[str, Any]) -> RequestId | None:
     return identity if type(identity) is int or type(identity) is str else None
 
 
+# JSON; where it is long, in pieces, which are joined once and in their envelope.
+Encoded = bytes | list[bytes]
+
+
 class Envelope:
     """Writes messages for one peer: with the `jsonrpc` member for those who send it, without for the others."""
 
@@ -105,9 +109,11 @@ class Envelope:
         self.tagged = tagged
         self._open = b"{" + (JSONRPC if tagged else b"")
 
-    def result(self, identity: RequestId, body: bytes) -> bytes:
+    def result(self, identity: RequestId, body: Encoded) -> bytes:
         """A response around an already encoded result."""
-        return b'%b"id":%b,"result":%b}' % (self._open, orjson.dumps(identity), body)
+        if isinstance(body, bytes):
+            return b'%b"id":%b,"result":%b}' % (self._open, orjson.dumps(identity), body)
+        return b"".join([b'%b"id":%b,"result":' % (self._open, orjson.dumps(identity)), *body, b"}"])
 
     def error(self, identity: RequestId | None, error: RpcError) -> bytes:
         """A response that refuses; its id is null only where no id could be read."""

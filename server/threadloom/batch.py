@@ -52,7 +52,7 @@ class Batch:
         outcome = self._outcomes[place]
         if isinstance(outcome, RpcError):
             return Error(outcome.wire_code, outcome.message, *([] if outcome.data is None else [outcome.data]))
-        return Success(orjson.Fragment(outcome))
+        return Success(orjson.Fragment(outcome if isinstance(outcome, bytes) else b"".join(outcome)))
 
 
 def _as_is(value: Any) -> Any:

@@ -12,6 +12,7 @@ from threadloom.log import logger
 from threadloom.routes import Context, Route, Routes, Then
 from threadloom.store.errors import Held, StoreError
 from threadloom_protocol.errors import InternalError, InvalidRequest, RpcError, ShuttingDown
+from threadloom_protocol.jsonrpc import Encoded
 
 if TYPE_CHECKING:
     from threadloom_protocol.model import Result
@@ -50,7 +51,7 @@ BEGINNINGS: Final = frozenset(
     }
 )
 
-Outcome = bytes | RpcError
+Outcome = Encoded | RpcError
 Reply = Callable[[Outcome], None]
 
 

@@ -30,13 +30,10 @@ class WithTurns:
         self.result = result
         self.turns = turns
 
-    def to_json(self) -> bytes:
-        """With the turns in their place."""
-        body: bytes = self.result.to_json()
-        if not self.turns:
-            return body
-        head, _, tail = body.partition(_NO_TURNS)
-        return b"".join([head, b'"turns":[', *_with_commas(self.turns), b"]", tail])
+    def to_json(self) -> list[bytes]:
+        """In pieces, with the turns in their place."""
+        head, _, tail = self.result.to_json().partition(_NO_TURNS)
+        return [head, b'"turns":[', *_with_commas(self.turns), b"]", tail]
 
 
 def _with_commas(turns: Sequence[bytes]) -> list[bytes]:

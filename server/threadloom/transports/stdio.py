@@ -14,6 +14,9 @@ from threadloom.transports.pipes import reader, writer
 # Bytes that may wait to be taken before the pipe is left to fill up, and with it the sender to wait.
 MAX_UNTAKEN: Final = 4 * 1024 * 1024
 
+# Bytes of a message that is not copied to be joined with others.
+LARGE: Final = 1024 * 1024
+
 
 class StdioTransport:
     """A peer behind two descriptors: for a server, its own stdin and stdout. Something may have been read already."""
@@ -47,7 +50,12 @@ class StdioTransport:
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """See `Transport.send`."""
-        await self._writer.write(b"\n".join(messages) + b"\n")
+        if max(map(len, messages)) < LARGE:
+            await self._writer.write(b"\n".join(messages) + b"\n")
+            return
+        for message in messages:
+            await self._writer.write(message)
+            await self._writer.write(b"\n")
 
     async def aclose(self) -> None:
         """See `Transport.aclose`. The descriptors are the process's own, and end with it."""
