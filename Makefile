@@ -18,6 +18,8 @@ FENCES := tests/server/exec/test_escape.py tests/server/exec/test_sandbox.py tes
 # Writes a home for the benchmark, whose model both servers know by these names; a large one takes minutes to write.
 STORES := env PYTHONPATH=$(CURDIR) $(CURDIR)/$(BIN)/python -m tests.support.stores --home {home} --provider mock --model mock-model
 PATIENCE := 1800
+SCENARIOS ?= cold,rpc,threads,turn,stream,conc,fanout,slow
+REPS ?= 3
 
 .PHONY: run demo test sandbox-test bubblewrap check soak bench beside timings hyperfine generate clean help
 
@@ -75,7 +77,7 @@ beside: $(PY_READY)
 	cd .bench && .venv/bin/python appbench.py --add 'ours=$(CURDIR)/$(BIN)/threadloom app-server --listen {listen}' \
 	  --set 'ours.store_cmd=$(STORES) --threads {n}' --set 'ours.long_cmd=$(STORES) --items {n}' \
 	  $(STORE:%=--store %) $(LONG:%=--long %) $(if $(STORE)$(LONG),--limit $(PATIENCE)) \
-	  -s $(or $(SCENARIOS),cold,rpc,threads,turn,stream,conc,fanout,slow) --reps $(or $(REPS),3) --out result.json
+	  -s $(SCENARIOS) --reps $(REPS) --out result.json
 	cd .bench && .venv/bin/python report.py result.json
 
 timings: hyperfine $(PY_READY) ## what the command line takes, beside Codex where that is installed
