@@ -116,7 +116,7 @@ async def _check_close(woven: Loom, ids: list[str], target: str) -> None:
     cascade = woven.threads.cascade
     owner = {it: woven.threads.parent(it) for it in ids}
     below = {it for it in ids if target in _line(owner, it)}
-    before = {it: woven.threads.trees.tree(target)[1] for it in [target]}[target]
+    before = list(woven.threads.trees.tree(target)[1])
     states = {node.thread_id: node.status for node in before}
     dry = await cascade.close(target, dry_run=True)
     report = await cascade.close(target)

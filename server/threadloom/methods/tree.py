@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threadloom.methods.encoded import with_data
 from threadloom.routes import Context, answers
 from threadloom.threads.stopping import GRACE
 from threadloom_protocol.errors import InvalidParams
@@ -26,4 +27,4 @@ async def read(ctx: Context, params: tree.ThreadTreeParams) -> tree.ThreadTreeRe
     root, nodes = ctx.threads.trees.tree(params.thread_id)
     if params.subscribe:
         ctx.threads.trees.watch(ctx.peer, root)
-    return tree.ThreadTreeResponse(root_thread_id=root, data=nodes)
+    return with_data(tree.ThreadTreeResponse(root_thread_id=root, data=[]), [it.to_json() for it in nodes])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -61,8 +61,11 @@ class TreeView:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def tree(self, thread_id: str) -> tuple[str, list[ThreadTreeNode]]:
-        """The root of the tree that a thread belongs to, and all of its threads, parents before their children."""
+    def tree(self, thread_id: str) -> tuple[str, Iterator[ThreadTreeNode]]:
+        """The root of the tree that a thread belongs to, and all of its threads, parents before their children.
+
+        One after the other: a thousand at once would be a reason for the interpreter to look through all it has.
+        """
         root = self._manager.origin(thread_id)[-1]
         owners = self._manager.owned(root)
         loaded = self._manager.loaded
@@ -71,13 +74,7 @@ class TreeView:
         for it, owner in owners.items():
             children[owner].append(it)
         held = bool(states) and self._manager.held(root)
-        nodes: list[ThreadTreeNode] = []
-        due = [(root, 0)]
-        while due:
-            it, depth = due.pop()
-            nodes.append(self._node(it, depth, states.get(it), held=held))
-            due += [(child, depth + 1) for child in reversed(children[it])]
-        return root, nodes
+        return root, (self._node(it, depth, states.get(it), held=held) for it, depth in _from_the_top(root, children))
 
     def node(self, thread_id: str) -> ThreadTreeNode:
         """One thread of its tree."""
@@ -159,6 +156,15 @@ class TreeView:
 
     def _belongs(self, thread_id: str, root: str) -> bool:
         return self._manager.exists(thread_id) and self._manager.origin(thread_id)[-1] == root
+
+
+def _from_the_top(root: str, children: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, int]]:
+    """Threads and how deep they are, each before what it owns."""
+    due = [(root, 0)]
+    while due:
+        it, depth = due.pop()
+        yield it, depth
+        due += [(child, depth + 1) for child in reversed(children.get(it, ()))]
 
 
 def _live(thread: Thread, depth: int) -> ThreadTreeNode:
