@@ -424,6 +424,11 @@ class Store(Protocol):
         """The same as `recover` for one thread alone, if it has a log."""
         ...
 
+    @property
+    def intact(self) -> bool:
+        """Whether the index has all that the logs have, as far as that can be told without a look at them."""
+        ...
+
     async def recover(self, fold: Fold, progress: Progress | None = None) -> None:
         """Bring the index up to the logs, off the loop: what came, grew or went while nobody looked."""
         ...

@@ -118,6 +118,7 @@ def make_tables(db: sqlite3.Connection) -> None:
                     db.execute(f'DROP TABLE "{name}"')
             for statement in schema.TABLES.split(";\n"):
                 db.execute(statement)
+            db.execute("PRAGMA application_id = 0")
             db.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.execute("COMMIT")
     except sqlite3.Error:

@@ -96,10 +96,22 @@ class SqliteIndex:
         """Set once all that was queued before is made, or was tried."""
         return self._writer.passed()
 
-    def close(self) -> None:
-        """Make what is queued and let the file go."""
-        self._writer.close()
+    @property
+    def whole(self) -> bool:
+        """Whether it has had all that the logs had, at some time: it was not made anew since."""
+        return bool(self._all("PRAGMA application_id") == [(schema.WHOLE,)])
+
+    async def completed(self) -> None:
+        """It has all that the logs have. Raises `StoreError`."""
+        if not self.whole:  # who is idle writes nothing
+            self.do(lambda db: _nothing(db.execute(f"PRAGMA application_id = {schema.WHOLE}")))
+            await self.settled()
+
+    def close(self) -> bool:
+        """Make what is queued and let the file go; whether all of it could be made."""
+        made = self._writer.close()
         self._readers.close()
+        return made
 
     # ── threads ───────────────────────────────────────────────────────────────────────────────────────────────────
 

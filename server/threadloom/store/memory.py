@@ -161,6 +161,11 @@ class MemoryStore:
     async def bring_up(self, thread_id: str, fold: Fold) -> None:
         """See `Store.bring_up`: likewise."""
 
+    @property
+    def intact(self) -> bool:
+        """See `Store.intact`."""
+        return True
+
     async def recover(self, fold: Fold, progress: Progress | None = None) -> None:
         """See `Store.recover`: nothing happens here that the index does not see."""
 

@@ -32,8 +32,8 @@ _log = logger(__name__)
 BATCH: Final = 100  # replays between two commits, so that what is queued stays small
 
 
-async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> None:
-    """See `Store.recover`."""
+async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> bool:
+    """See `Store.recover`. Whether the index could be written."""
     loop = asyncio.get_running_loop()
     stop = Event()
 
@@ -45,10 +45,13 @@ async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> Non
     try:
         await anyio.to_thread.run_sync(_Recovery(store, fold, tell, stop).run, abandon_on_cancel=True)
         await store.index.settled()
+        await store.index.completed()
     except StoreError as fault:  # the logs are as they were; whoever lists or writes will hear of it
         _log.error("the index could not be brought up to the logs", reason=str(fault))
+        return False
     finally:
         stop.set()
+    return True
 
 
 async def bring_up(store: Rollouts, thread_id: str, fold: Fold) -> None:

@@ -22,6 +22,7 @@ from threadloom.store.handles import Handles
 from threadloom.store.headers import Kept
 from threadloom.store.index import SqliteIndex
 from threadloom.store.lease import Leases, TreeLease
+from threadloom.store.lives import Lives
 from threadloom.store.logfile import FileLog, RolloutLog
 from threadloom.store.syncing import Syncer
 
@@ -35,6 +36,7 @@ class Rollouts:
         self.home = home.absolute()
         self.folders = Folders(self.home)
         self._leases = Leases(self.home)
+        self._lives = Lives(self.home)
         self._blobs = Blobs(self.home)
         self._handles = Handles()
         self._syncer = Syncer()
@@ -139,6 +141,7 @@ class Rollouts:
 
     def lease(self, root_id: str) -> TreeLease:
         """See `Store.lease`."""
+        self._lives.begin()
         return self._leases.take(root_id)
 
     def holder(self, root_id: str) -> int | None:
@@ -201,14 +204,24 @@ class Rollouts:
         self._fold = fold
         await recovery.bring_up(self, thread_id, fold)
 
+    @property
+    def intact(self) -> bool:
+        """See `Store.intact`."""
+        try:
+            return self._index.whole and not self._lives.lost()
+        except (StoreError, OSError):  # a look at the logs will tell
+            return False
+
     async def recover(self, fold: Fold, progress: Progress | None = None) -> None:
         """See `Store.recover`."""
         self._fold = fold
-        await recovery.recover(self, fold, progress)
+        lost = self._lives.lost()
+        if await recovery.recover(self, fold, progress):
+            self._lives.forget(lost)
 
     def close(self) -> None:
         """See `Store.close`."""
         self._syncer.close()
-        self._index.close()
+        self._lives.end(well=self._index.close())
         self._leases.close()
         self._handles.close_all()

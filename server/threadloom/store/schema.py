@@ -12,6 +12,7 @@ from threadloom.store import messages, saved
 from threadloom.store.base import Base, Folded, Hidden, Row
 
 VERSION: Final = 3
+WHOLE: Final = 1  # the mark of an index that has had all that the logs had
 
 # What only a load or the wire needs lies apart, so that going through many threads reads little.
 _BODY: Final = ("thread", "state")

@@ -55,8 +55,8 @@ class Writer(Protocol):
         """Set once all that was queued before is made, or was tried."""
         ...
 
-    def close(self) -> None:
-        """Finish what is queued."""
+    def close(self) -> bool:
+        """Finish what is queued; whether all of it could be made."""
         ...
 
 
@@ -90,8 +90,9 @@ class Direct:
         done.set()
         return done
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """See `Writer.close`."""
+        return self._failed is None
 
 
 class Queued:
@@ -131,11 +132,13 @@ class Queued:
         self._worker.put(done)
         return done
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """See `Writer.close`."""
-        if self._worker.close() and self._db is not None:  # nothing is closed while it is in use
+        ended = self._worker.close()
+        if ended and self._db is not None:  # nothing is closed while it is in use
             self._db.close()
             self._db = None
+        return ended and not self._left and self._failed is None
 
     def _work(self, jobs: list[Job | Waiter | threading.Event]) -> float | None:
         waiters = [job for job in jobs if isinstance(job, Waiter)]

@@ -262,7 +262,7 @@ class Manager:
 
     async def readable(self, thread_id: str | None = None) -> None:
         """The same for one who only reads: what is not known in a moment is not waited for."""
-        whole = self.patient and thread_id is None
+        whole = self.patient and thread_id is None and not self._recovery.trusted
         try:
             await (self._recovery.whole() if whole else self._recovery.soon())
             await self.settled()

@@ -33,6 +33,7 @@ class Recovery:
         self._fault: StoreError | None = None
         self._told = 0.0  # when progress was told last
         self._how_far = "The index of threads is being made."
+        self._trusted = False
         self.done = False
 
     async def whole(self) -> None:
@@ -43,9 +44,15 @@ class Recovery:
             if self._fault is not None:
                 raise StoreError(str(self._fault))
 
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing can have been missed, so that nobody has to wait for the look at the logs."""
+        self.begin()
+        return self.done or self._trusted
+
     async def soon(self) -> None:
-        """The same, but wait no longer than a list may take."""
-        if not self.done:
+        """The same, but wait no longer than a list may take, and only where something may have been missed."""
+        if not self.trusted:
             ended = self.begin()
             assert self._began is not None
             with anyio.move_on_after(max(0.0, self._began + PATIENCE - self._clock())):
@@ -60,6 +67,7 @@ class Recovery:
             ended.set()
             return ended
         if self._ended is None:
+            self._trusted = self._manager.durable.intact  # before the work begins: it makes it so
             self._began = self._told = self._clock()
             self._ended = anyio.Event()
             self._fault = None
@@ -97,7 +105,7 @@ class Recovery:
     @property
     def lag(self) -> BackgroundEventNotification | None:
         """How far it is, for one who is answered while it is under way."""
-        return _event(self._how_far) if self._ended is not None else None
+        return _event(self._how_far) if self._ended is not None and not self._trusted else None
 
     def _tell(self, text: str, *, final: bool = False) -> None:
         if not self._manager.patient:  # else whoever waits for it hears of it, and of nothing else

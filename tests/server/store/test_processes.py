@@ -86,6 +86,7 @@ def test_a_look_at_a_lock_is_in_nobodys_way(store: Rollouts, monkeypatch: pytest
 
 def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(store: Rollouts, monkeypatch: pytest.MonkeyPatch) -> None:
     path = store.home / "locks" / "root"
+    store.lease("another")  # what a first lease brings about is done
     lock = fcntl.flock
 
     def late(descriptor: int, how: int) -> None:

@@ -173,3 +173,51 @@ async def test_who_waits_hears_that_the_logs_cannot_be_gone_through(
             assert "cannot be gone through" in refusal.message
             with anyio.fail_after(20):
                 assert (await talk.refused("thread/archive", threadId="x")).message == "thread not found: x"
+
+
+@pytest.fixture
+async def gated(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[House, list[str], anyio.Event]]:
+    """A server over a home with a whole index, whose look at the logs waits to be let go."""
+    scribe = Scribe(server_home(tmp_path))
+    ids = scribe.threads(COUNT, 1_794_000_000_000)
+    await scribe.index()
+    scribe.store.close()
+    async with house(tmp_path, conformance) as home:
+        real, gate = home.threads.durable.recover, anyio.Event()
+
+        async def recover(*args: Any) -> None:
+            await gate.wait()
+            await real(*args)
+
+        monkeypatch.setattr(home.threads.durable, "recover", recover)
+        monkeypatch.setattr(recovering, "PATIENCE", 1e9)
+        yield home, ids, gate
+        gate.set()
+
+
+async def test_where_every_server_has_ended_well_no_list_waits(gated: tuple[House, list[str], anyio.Event]) -> None:
+    home, ids, gate = gated
+    async with home.talking() as talk:
+        assert await listed(talk) == ids
+        assert len((await talk.ask("thread/read", threadId=ids[0], includeTurns=True))["thread"]["turns"]) == 2
+        assert talk.heard("backgroundEvent") == []
+        gate.set()
+        await home.threads.recovered()
+
+
+async def test_where_one_has_not_a_list_waits_for_what_it_may_have_left(
+    gated: tuple[House, list[str], anyio.Event], tmp_path: Path
+) -> None:
+    home, ids, gate = gated
+    lost = server_home(tmp_path) / "lives" / "somebody"
+    lost.parent.mkdir(exist_ok=True)
+    lost.touch()
+    async with home.talking() as talk:
+        asked = await talk.send("thread/list", {"limit": 100})
+        await talk.ask("thread/loaded/list")
+        assert not any(it.get("id") == asked for it in talk.log)
+        gate.set()
+        assert [it["id"] for it in (await talk.answer(asked))["data"]] == ids
+    assert not lost.exists()
