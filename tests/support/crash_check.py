@@ -87,14 +87,14 @@ async def _check_thread(
         return
     assert not thread.deleted, f"{where} was deleted, and is back"
     archived, view = listed
-    _among(f"{where}: archived", archived, thread.fact("archived"), _toggles(witness, thread, "archive", "unarchive"))
+    _among(f"{where}: archived", archived, thread.fact("archived"), *_toggles(witness, thread, "archive", "unarchive"))
     names = [params["name"].strip() for params in witness.unsure(thread.id, "thread/name/set")]
-    _among(f"{where}: name", view["name"], thread.fact("name"), names)
+    _among(f"{where}: name", view["name"], *thread.possible_facts("name"), *names)
     notes = [params["note"].strip() or None for params in witness.unsure(thread.id, "thread/note/set")]
-    _among(f"{where}: note", view["note"], thread.fact("note"), notes)
+    _among(f"{where}: note", view["note"], *thread.possible_facts("note"), *notes)
     assert view["seq"] >= before.top, f"{where} ends at {view['seq']}, but {before.top} was seen"
     toggles = _toggles(witness, thread, "close", "resume")
-    _among(f"{where}: closed", closed, thread.fact("closed"), [bool(before.closed), *toggles])
+    _among(f"{where}: closed", closed, thread.fact("closed"), bool(before.closed), *toggles)
     read = (await wire.look("thread/read", threadId=thread.id, includeTurns=True))["thread"]
     turns = read["turns"]
     _check_order(witness, thread, [turn["id"] for turn in turns])
@@ -112,9 +112,9 @@ def _toggles(witness: Witness, thread: SeenThread, on: str, off: str) -> list[bo
     )
 
 
-def _among(what: str, actual: Any, expected: Any, unsure: list[Any]) -> None:
-    assert actual in [expected if actual is None or expected is not None else type(actual)(), *unsure], (
-        f"{what} is {actual!r}, but {expected!r} was seen (open: {unsure})"
+def _among(what: str, actual: Any, expected: Any, *others: Any) -> None:
+    assert actual in [expected if actual is None or expected is not None else type(actual)(), *others], (
+        f"{what} is {actual!r}, but {expected!r} was seen (open: {others})"
     )
 
 

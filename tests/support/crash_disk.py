@@ -152,7 +152,10 @@ class Failing(Disk):
 
 
 class Cut(Disk):
-    """The power goes at one step: before it, after it, or, for a write, in the middle."""
+    """The power goes at one step: before it, after it, or in the middle of it, where that step is a write.
+
+    Which step is which differs a little from run to run. So `amid` means the first write from there on.
+    """
 
     CODE = 99
 
@@ -163,9 +166,9 @@ class Cut(Disk):
 
     def fault(self, step: int, kind: str, moment: Moment) -> None:
         """See `Disk.fault`."""
-        if step == self._at and moment == self._moment:
+        if moment == self._moment and (step == self._at or (moment == "amid" and step > self._at)):
             os._exit(self.CODE)
 
     def wants_half(self, step: int) -> bool:
         """See `Disk.wants_half`."""
-        return step == self._at and self._moment == "amid"
+        return step >= self._at and self._moment == "amid"

@@ -42,6 +42,22 @@ class SeenThread:
         self._known: set[str] = set()  # turns ever seen
         self._shown = 0  # the seq of the last snapshot
         self._latest: dict[str, tuple[int, Any]] = {}
+        self._told: set[tuple[str, Any]] = set()  # facts that events have told
+        self._promised: list[tuple[str, Any]] = []  # facts of requests that were answered, and no event has told yet
+
+    def promised(self, name: str, value: Any) -> None:
+        """A request was answered: its event came before, or is still to come where something is held back."""
+        if (name, value) not in self._told:
+            self._promised.append((name, value))
+
+    def possible_facts(self, name: str) -> list[Any]:
+        """What may be stored: what was heard last, or what was promised since."""
+        return [value for kind, value in self._promised if kind == name] or [self.fact(name)]
+
+    def _tell(self, seq: int, name: str, value: Any) -> None:
+        self._told.add((name, value))
+        self._promised = [it for it in self._promised if it != (name, value)]
+        self.note(seq, **{name: value})
 
     def note(self, seq: int, **facts: Any) -> None:
         """Facts as of a seq."""
@@ -83,6 +99,7 @@ class SeenThread:
         """What is stored, found to be among what may be, by one who had seen all up to a seq."""
         self.foreign = False
         self._doubtful = []
+        self._promised = []
         self.turns = turns
         self._known |= set(turns)
         self.note(seq, **facts)
@@ -116,9 +133,9 @@ class SeenThread:
     def _take(self, method: str, seq: int, params: Json, seamless: bool) -> None:
         match method:
             case "thread/name/updated":
-                self.note(seq, name=params.get("threadName"))
+                self._tell(seq, "name", params.get("threadName"))
             case "thread/note/updated":
-                self.note(seq, note=params.get("note"))
+                self._tell(seq, "note", params.get("note"))
             case "thread/archived" | "thread/unarchived":
                 self.note(seq, archived=method == "thread/archived")
             case "thread/deleted":
@@ -218,6 +235,10 @@ class Witness:
                 self.thread(params["threadId"]).reverted(params["beforeTurnId"], surely=True)
             case "thread/delete":
                 self.thread(params["threadId"]).deleted = True
+            case "thread/name/set":
+                self.thread(params["threadId"]).promised("name", params["name"].strip())
+            case "thread/note/set":
+                self.thread(params["threadId"]).promised("note", params["note"].strip() or None)
 
     def notified(self, method: str, params: Json) -> None:
         """Something came unasked."""

@@ -71,28 +71,28 @@ class Worker(Generic[T]):
         self._hurry = threading.Event()
         self._jobs: SimpleQueue[T | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
 
     def put(self, job: T) -> None:
         """Queue a job."""
-        if self._closed:
-            raise StoreError("The store is closed.")
-        self._jobs.put(job)
+        with self._lock:  # what is queued at the end is worked through: nobody may come in behind it
+            if self._closed:
+                raise StoreError("The store is closed.")
+            self._jobs.put(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
         if self._linger and self._urgent(job):
             self._hurry.set()
-        if self._thread is None:
-            with self._starting:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                    self._thread.start()
 
     def close(self) -> bool:
         """Work through what is queued, then end; whether it has ended."""
-        self._closed = True
-        if self._thread is None:
-            return True
-        self._jobs.put(None)
+        with self._lock:
+            self._closed = True
+            if self._thread is None:
+                return True
+            self._jobs.put(None)
         self._hurry.set()
         self._thread.join(STOP_SECONDS)
         return not self._thread.is_alive()
