@@ -25,8 +25,9 @@ from threadloom.store.base import Row
 from threadloom.store.index import SqliteIndex
 from threadloom.threads.birth import Birth
 from threadloom.threads.manager import Manager
+from threadloom.threads.running import Running
 from threadloom.threads.state import ThreadState
-from threadloom.threads.thread import Running, Thread
+from threadloom.threads.thread import Thread
 from threadloom_protocol.v2 import item, turn
 from threadloom_protocol.v2.thread import ThreadStartParams
 from threadloom_protocol.v2.values.content import TextUserInput

@@ -24,7 +24,7 @@ from tests.support.crash_disk import Cut, Disk, Failing, installed
 from tests.support.talk import SECONDS
 
 from threadloom.store.base import StoreError
-from threadloom.threads import thread as turns
+from threadloom.threads import turns
 from threadloom.threads.forks import fork
 from threadloom.threads.thread import Thread
 

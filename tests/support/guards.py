@@ -32,6 +32,8 @@ LOOK: Final = f"{SERVER}/agent/collab/looking.py"
 BRANCH: Final = f"{SERVER}/threads/branch.py"
 OBSERVE: Final = f"{SERVER}/threads/observer.py"
 THREAD: Final = f"{SERVER}/threads/thread.py"
+TURNS: Final = f"{SERVER}/threads/turns.py"
+BRIEFING: Final = f"{SERVER}/threads/briefing.py"
 TREE: Final = f"{SERVER}/agent/templates/policy.py"
 
 
@@ -188,16 +190,16 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "the tools of a template",
         "P6",
-        THREAD,
-        "if self.policy.permits(name)}",
+        BRIEFING,
+        "if thread.policy.permits(name)}",
         "}",
         f"{SPAWN}::test_tools_are_those_of_its_template_and_no_more_than_its_parents",
     ),
     Guard(
         "a reader stays one",
         "P7",
-        THREAD,
-        "if self.policy.read_only:  # whatever it was set to since",
+        BRIEFING,
+        "if thread.policy.read_only:  # whatever it was set to since",
         "if False:",
         f"{SPAWN}::test_a_reader_stays_one_whatever_it_is_set_to",
     ),
@@ -316,8 +318,8 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "sessions go with an interrupted turn",
         "S22",
-        THREAD,
-        "await self._ground.interrupted(self.id)",
+        TURNS,
+        "await thread.ground.interrupted(thread.id)",
         "pass",
         f"{SESSIONS}::test_an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents",
     ),

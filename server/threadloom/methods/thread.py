@@ -226,5 +226,5 @@ def _settings(it: Thread) -> dict[str, Any]:
         "sandbox": settings.sandbox_policy,
         "reasoning_effort": settings.effort,
         "service_tier": settings.service_tier,
-        "instruction_sources": it.sources(),
+        "instruction_sources": it.briefing.sources(),
     }

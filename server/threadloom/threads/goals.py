@@ -20,7 +20,8 @@ from threadloom_protocol.v2.turn import ThreadTokenUsageUpdatedNotification, Tok
 from threadloom_protocol.v2.values.turns import TurnError
 
 if TYPE_CHECKING:
-    from threadloom.threads.thread import Running, Thread
+    from threadloom.threads.running import Running
+    from threadloom.threads.thread import Thread
 
 log = logger(__name__)
 

@@ -102,7 +102,7 @@ class Journal:
     def emit(self, *batch: Emission | Aside) -> None:
         """Store, then apply, then show: what a client has seen can always be replayed. Raises `StoreError`."""
         if self._debt is not None:
-            self._debt()
+            self.settle()
         if self._epoch is not None:
             batch = Aside([epoch_mark(self._epoch)]), *batch
         at, seq = self.clock(), self.seq
@@ -154,6 +154,26 @@ class Journal:
             offset += len(it)
         return offsets
 
+    @property
+    def owes(self) -> bool:
+        """Whether something is to be recorded that storage has refused."""
+        return self._debt is not None
+
+    def owe(self, step: Callable[[], None]) -> None:
+        """Storage refused a step: it comes before anything else that is recorded."""
+        self._debt = step
+
+    def settle(self) -> None:
+        """Record what is owed. Raises `StoreError` where storage refuses it again: it is owed still."""
+        debt, self._debt = self._debt, None
+        if debt is None:
+            return
+        try:
+            debt()
+        except StoreError:
+            self._debt = debt
+            raise
+
     def row(self) -> Row:
         """As lists show it."""
         return row(self._log.header, self.state.rest, self._resting, self._log.path)
@@ -175,7 +195,7 @@ class Journal:
             self.hub.publish(records)
 
     @contextmanager
-    def _holding(self) -> Iterator[None]:
+    def holding(self) -> Iterator[None]:
         """Store and apply, but show nothing until the end: for what must be on disk, or answered, first."""
         self._hold()
         try:

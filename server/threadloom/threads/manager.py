@@ -19,7 +19,7 @@ from threadloom.events import Aside, line, model_line, record
 from threadloom.ids import uuid7
 from threadloom.log import logger
 from threadloom.store.base import Header, Lease, Row, Store, StoreError
-from threadloom.threads import say
+from threadloom.threads import outliving, say
 from threadloom.threads.answers import Answers
 from threadloom.threads.birth import Birth, spawned
 from threadloom.threads.branch import Branch
@@ -27,6 +27,7 @@ from threadloom.threads.cascade import Cascade
 from threadloom.threads.catchup import Late, as_own, late
 from threadloom.threads.context.rules import Ruling, standard
 from threadloom.threads.defaults import Defaults
+from threadloom.threads.ground import Ground
 from threadloom.threads.hub import BROADCAST, Hub
 from threadloom.threads.journal import Journal, now
 from threadloom.threads.observer import Observer
@@ -36,7 +37,7 @@ from threadloom.threads.recovering import Recovery
 from threadloom.threads.replay import Replayed, epoch_mark, fold
 from threadloom.threads.reports import Reports
 from threadloom.threads.state import Resting, stored_status
-from threadloom.threads.thread import Ground, Thread
+from threadloom.threads.thread import Thread
 from threadloom.threads.treeview import TreeView
 from threadloom.threads.warming import warm
 from threadloom_protocol.errors import InvalidRequest, RpcError
@@ -383,7 +384,7 @@ class Manager:
         self._threads[thread_id] = thread
         self.hub.adopt(thread_id, thread.seq)
         try:
-            thread.recover()
+            outliving.recover(thread)
             self.cascade.go_on(thread_id)
             if first:  # others may have ended before it
                 thread.spawn(self._take_up_tree, store, known.root)
@@ -522,7 +523,7 @@ class Manager:
         for thread in self._threads.values():
             thread.sealed = True
             thread.terminals.hurry(STOPPING)
-            thread.suspend()
+            outliving.suspend(thread)
             if thread.running is not None:
                 thread.running.scope.cancel()
         await self._quiet(list(self._threads.values()))

@@ -26,7 +26,8 @@ from threadloom_protocol.v2.values.genealogy import QueuePause, QueueState
 from threadloom_protocol.v2.values.items import UserMessageThreadItem
 
 if TYPE_CHECKING:
-    from threadloom.threads.thread import Running, Thread
+    from threadloom.threads.running import Running
+    from threadloom.threads.thread import Thread
 
 log = logger(__name__)
 

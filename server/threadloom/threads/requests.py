@@ -19,7 +19,8 @@ from threadloom.threads.state import Asked
 from threadloom_protocol.v2 import V2
 
 if TYPE_CHECKING:
-    from threadloom.threads.thread import Running, Thread
+    from threadloom.threads.running import Running
+    from threadloom.threads.thread import Thread
     from threadloom_protocol.model import Result
 
 log = logger(__name__)
@@ -46,6 +47,16 @@ class Requests:
     def open(self) -> dict[str, Asked]:
         """What was asked and not answered yet, by the id of the request."""
         return self._thread.state.rest.pending
+
+    @property
+    def waiting(self) -> set[str]:
+        """The items that wait for an answer."""
+        return {it.item_id for it in self.open.values()}
+
+    @property
+    def calls(self) -> list[Asked.Call]:
+        """The calls of tools that do."""
+        return [it.call for it in self.open.values()]
 
     def of_call(self, call_id: str) -> Asked | None:
         """What was asked for a call of a tool; it may be answered already."""

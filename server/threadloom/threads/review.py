@@ -14,7 +14,8 @@ from threadloom.ids import uuid7
 from threadloom.threads import say
 from threadloom.threads.findings import SCHEMA, rendered
 from threadloom.threads.recall import Recall
-from threadloom.threads.thread import Running, Thread
+from threadloom.threads.running import Running
+from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.item import AgentMessageDeltaNotification
 from threadloom_protocol.v2.values.content import TextUserInput
 from threadloom_protocol.v2.values.items import (
@@ -45,7 +46,7 @@ class Review:
 
     def begin(self) -> Running:
         """Begin its turn."""
-        running = self._thread.launch(self._work, self._opening)
+        running = self._thread.turns.launch(self._work, self._opening)
         running.steerable = False
         return running
 
@@ -78,7 +79,7 @@ class Review:
 
     async def _review(self, running: Running) -> None:
         known = Recall()
-        known.take(0, [*self._thread.anew(running.rules), user_item(self._prompt)])
+        known.take(0, [*self._thread.briefing.anew(running.rules), user_item(self._prompt)])
         self._history, self._kinds = known.items, known.kinds
         async with aclosing(self._thread.agent.run(self._turn(running))) as batches:
             async for batch in batches:
@@ -86,7 +87,7 @@ class Review:
 
     def _turn(self, running: Running) -> TurnInput:
         """The turn of a reviewer: it works alone, and changes nothing."""
-        spawn, turn = self._spawn, self._thread.turn_input(running, SCHEMA)
+        spawn, turn = self._spawn, self._thread.briefing.turn(running, SCHEMA)
         assert turn.settings is not None
         assert turn.floor is not None
         turn.history, turn.kinds = lambda: self._history, lambda: self._kinds

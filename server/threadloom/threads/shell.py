@@ -14,13 +14,15 @@ from threadloom.exec.shell.line import shell_line
 from threadloom.exec.terminals import Terminal
 from threadloom.ids import uuid7
 from threadloom.threads import say
+from threadloom.threads.answering import heed
 from threadloom.threads.shell_text import NEVER_RAN, told
 from threadloom_protocol.v2 import item
 from threadloom_protocol.v2.values.items import CommandExecutionThreadItem
 
 if TYPE_CHECKING:
     from threadloom.exec.launch import Host
-    from threadloom.threads.thread import Running, Thread
+    from threadloom.threads.running import Running
+    from threadloom.threads.thread import Thread
 
 SECONDS: Final = 3600.0  # that a command gets unless its client says otherwise
 GRACE: Final = 2.0  # seconds between TERM and KILL
@@ -55,7 +57,7 @@ class UserCommand:
         """Store that it begins; what is returned shows it, and lets it."""
         thread, running = self._thread, self._thread.running
         if running is None:
-            return thread.launch(self._alone, self._opening).shown.set
+            return thread.turns.launch(self._alone, self._opening).shown.set
         self._running, self._turn_id = running, running.id
         show = thread.quietly(self._started())
         thread.spawn(self._run)
@@ -68,7 +70,7 @@ class UserCommand:
     async def _alone(self, running: Running) -> None:
         """A turn of its own; what is said meanwhile is answered behind it."""
         await self._run()
-        await self._thread.heed(running)
+        await heed(self._thread, running)
 
     async def _run(self) -> None:
         terminals = self._thread.terminals

@@ -26,7 +26,8 @@ from threadloom.threads.birth import Birth
 from threadloom.threads.defaults import Defaults, plain
 from threadloom.threads.journal import now
 from threadloom.threads.manager import Manager
-from threadloom.threads.thread import Running, Thread
+from threadloom.threads.running import Running
+from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, Coalesce
 
 REPORT = "<agent_report"

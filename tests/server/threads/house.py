@@ -16,7 +16,8 @@ from tests.support.wire import Wire
 from threadloom.agent.base import Batch, TurnInput
 from threadloom.threads.birth import Birth
 from threadloom.threads.manager import Manager
-from threadloom.threads.thread import Running, Thread
+from threadloom.threads.running import Running
+from threadloom.threads.thread import Thread
 from threadloom.transports.memory import pair
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.thread import ThreadStartParams

@@ -65,7 +65,7 @@ async def test_the_first_prompt_comes_behind_the_rules_and_the_place(loom: Studi
     ):
         assert fact in told[1]
     assert all(it["role"] == "user" for it in loom.model.asked[0].history)
-    assert thread.sources() == [f"{loom.room}/home/AGENTS.md", f"{loom.work}/AGENTS.md"]
+    assert thread.briefing.sources() == [f"{loom.room}/home/AGENTS.md", f"{loom.work}/AGENTS.md"]
 
     await loom.turn(thread, "Go on.")
     assert kinds(loom.model.told()) == ["rules", "place", "Begin.", "ok", "Go on."]
@@ -159,7 +159,7 @@ async def test_rules_that_change_or_go_are_told(loom: Studio) -> None:
     rules.unlink()
     await loom.turn(thread, "Four.")
     assert "hold no longer" in loom.model.told()[-2]
-    assert thread.sources() == []
+    assert thread.briefing.sources() == []
     await loom.turn(thread, "Five.")
     assert loom.model.told()[-2:] == ["ok", "Five."]
 
@@ -171,10 +171,10 @@ async def test_another_directory_has_its_own_rules(loom: Studio) -> None:
     (loom.work / "inner/AGENTS.md").write_text("Inside.")
     thread = loom.born()
     await loom.turn(thread, "One.")
-    assert thread.sources() == [f"{loom.work}/AGENTS.md"]
+    assert thread.briefing.sources() == [f"{loom.work}/AGENTS.md"]
     await loom.turn(thread, "Two.", cwd="inner")
     assert kinds(loom.model.told()) == ["rules", "place", "One.", "ok", "rules", "place", "Two."]
-    assert thread.sources() == [f"{loom.work}/AGENTS.md", f"{loom.work}/inner/AGENTS.md"]
+    assert thread.briefing.sources() == [f"{loom.work}/AGENTS.md", f"{loom.work}/inner/AGENTS.md"]
 
 
 async def test_a_cut_is_said(loom: Studio) -> None:

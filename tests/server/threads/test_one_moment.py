@@ -24,7 +24,7 @@ async def test_a_turn_that_ends_while_somebody_waits_to_read_it_reads_as_it_ende
             await settled()
             waits += 1
             if waits == at:
-                home.thread(thread_id).end_turn("completed")
+                home.thread(thread_id).turns.end("completed")
 
         monkeypatch.setattr(index, "settled", meanwhile)
         told = await talk.ask(method, threadId=thread_id, **({"includeTurns": True} if method == "thread/read" else {}))

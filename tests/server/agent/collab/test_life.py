@@ -440,7 +440,7 @@ class Held:
 async def test_without_a_tree_there_are_no_agents(troupe: Troupe) -> None:
     thread = troupe.home.thread(troupe.lead())
     assert thread.running is not None
-    turn = thread.turn_input(thread.running)
+    turn = thread.briefing.turn(thread.running)
     turn.tree = None
     result = await answered(turn, ToolCall("c", "wait", '{"ids": ["x"]}'))
     assert (result.ok, result.output) == (False, "There are no agents here.")

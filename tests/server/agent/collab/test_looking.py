@@ -185,7 +185,7 @@ async def test_how_long_it_stands_so_is_counted_from_its_last_change(troupe: Tro
     since = troupe.home.threads.rest(agent).status_at
     tool = ListActiveAgents(lambda: since + 61_999)
     thread = troupe.home.thread(root)
-    thread._ground.tools["list_active_agents"] = tool
+    thread.ground.tools["list_active_agents"] = tool
     [found] = await listed(troupe, root)
     assert (found["status"], found["status_duration_sec"]) == ("completed", 61)
 

@@ -53,5 +53,5 @@ async def test_rights_are_the_same_in_the_next_life(tmp_path: Path, conformance:
         troupe.busy(agent)
         thread = home.thread(agent)
         assert thread.running is not None
-        turn = thread.turn_input(thread.running)
+        turn = thread.briefing.turn(thread.running)
         assert (set(turn.tools), turn.read_only) == ({"wait"}, True)

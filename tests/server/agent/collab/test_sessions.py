@@ -133,7 +133,7 @@ async def test_its_tools_are_what_its_type_leaves_of_the_parents(troupe: Troupe)
     def tools(thread_id: str) -> set[str]:
         thread = troupe.home.thread(thread_id)
         assert thread.running is not None
-        return set(thread.turn_input(thread.running).tools)
+        return set(thread.briefing.turn(thread.running).tools)
 
     assert tools(await create(troupe, root, session_type="wide")) == tools(root)
     assert tools(await create(troupe, root, session_type="quiet")) == {"update_plan", "wait_session"}

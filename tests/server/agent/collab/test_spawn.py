@@ -252,7 +252,7 @@ async def test_a_reader_stays_one_whatever_it_is_set_to(troupe: Troupe) -> None:
     thread = troupe.home.thread(reader)
     thread.set_settings(thread.state.rest.settings.model_copy(update={"sandbox_policy": WorkspaceWriteSandboxPolicy()}))
     assert thread.running is not None
-    turn = thread.turn_input(thread.running)
+    turn = thread.briefing.turn(thread.running)
     assert turn.settings is not None
     assert (turn.settings.sandbox_policy, turn.read_only) == (ReadOnlySandboxPolicy(), True)
     assert "apply_patch" not in turn.tools
@@ -271,7 +271,7 @@ async def test_tools_are_those_of_its_template_and_no_more_than_its_parents(trou
     def tools(thread_id: str) -> set[str]:
         thread = troupe.home.thread(thread_id)
         assert thread.running is not None
-        return set(thread.turn_input(thread.running).tools)
+        return set(thread.briefing.turn(thread.running).tools)
 
     assert tools(agent) == {"spawn_agent", "update_plan"}
     assert (

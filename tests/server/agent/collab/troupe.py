@@ -63,7 +63,7 @@ class Troupe:
         assert thread.running is not None, "a tool is called in a turn"
         call = ToolCall(f"call-{next(self._calls)}", tool, orjson.dumps(arguments).decode())
         with anyio.fail_after(SECONDS):
-            result = await answered(thread.turn_input(thread.running), call)
+            result = await answered(thread.briefing.turn(thread.running), call)
         if thread.state.turn is not None:
             thread.emit(*result.emissions)
         return result

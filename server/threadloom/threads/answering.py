@@ -1,0 +1,48 @@
+"""The work of a turn: what was said is answered, and a history that has grown too long is condensed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from threadloom.agent.base import Batch, ToolCall
+
+if TYPE_CHECKING:
+    from threadloom.threads.running import Running
+    from threadloom.threads.thread import Thread
+
+
+async def answer(thread: Thread, running: Running, output_schema: Any = None, resumed: Sequence[ToolCall] = ()) -> None:
+    """Have the input answered."""
+    turn, agent = thread.briefing.turn(running, output_schema), thread.agent
+    turn.resumed = resumed
+    if _too_long(thread, running) and not resumed:
+        await _relay(thread, agent.compact(turn))
+    await _relay(thread, agent.run(turn))
+    if running.compaction.wanted:
+        await _relay(thread, agent.compact(turn))
+
+
+async def condense(thread: Thread, running: Running) -> None:
+    """Have the history condensed, and what was said meanwhile answered."""
+    await _relay(thread, thread.agent.compact(thread.briefing.turn(running)))
+    await heed(thread, running)
+
+
+async def heed(thread: Thread, running: Running) -> None:
+    """Have answered what was said in a turn that was not about answering."""
+    if running.steering.waiting:
+        await _relay(thread, thread.agent.run(thread.briefing.turn(running)))
+
+
+async def _relay(thread: Thread, batches: AsyncGenerator[Batch, None]) -> None:
+    async with aclosing(batches):
+        async for batch in batches:
+            thread.emit(*thread.goals.counted(batch))
+
+
+def _too_long(thread: Thread, running: Running) -> bool:
+    """Whether the last answer filled the window, and what did so is still there."""
+    used = thread.state.rest.usage
+    return used is not None and running.compaction.overdue(used.last.total_tokens)
