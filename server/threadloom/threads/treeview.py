@@ -63,8 +63,8 @@ class TreeView:
 
     def tree(self, thread_id: str) -> tuple[str, list[ThreadTreeNode]]:
         """The root of the tree that a thread belongs to, and all of its threads, parents before their children."""
-        root = self._manager.origin(thread_id)[-1]
-        owners = self._manager.owned(root)
+        root = self._manager.lineage.origin(thread_id)[-1]
+        owners = self._manager.lineage.owned(root)
         loaded = self._manager.loaded
         states = self._manager.store(root).index.states([it for it in (root, *owners) if it not in loaded])
         children: dict[str, list[str]] = defaultdict(list)
@@ -81,7 +81,7 @@ class TreeView:
 
     def node(self, thread_id: str) -> ThreadTreeNode:
         """One thread of its tree."""
-        depth = self._manager.depth(thread_id)
+        depth = self._manager.lineage.depth(thread_id)
         if thread_id in self._manager.loaded:
             return self._node(thread_id, depth)
         row = self._manager.row(thread_id)
@@ -97,7 +97,7 @@ class TreeView:
     def watch(self, listener: Listener, root: str) -> None:
         """Tell a connection what changes in a tree from now on."""
         self._watching.setdefault(listener, set()).add(root)
-        self._roots |= dict.fromkeys([root, *self._manager.descendants(root)], root)
+        self._roots |= dict.fromkeys([root, *self._manager.lineage.descendants(root)], root)
 
     def unwatch(self, listener: Listener, root: str | None = None) -> None:
         """No more of one tree, or of any."""
@@ -115,7 +115,7 @@ class TreeView:
         if not self._watching:
             return
         for it in {record.thread_id for record in records if record.notification.method in NOTED}:
-            root = self._manager.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
+            root = self._manager.lineage.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
             self._roots[it] = root
             for listener, roots in self._watching.items():
                 if root in roots:
@@ -158,7 +158,7 @@ class TreeView:
             listener.publish(CHANGED, event.to_json())
 
     def _belongs(self, thread_id: str, root: str) -> bool:
-        return self._manager.exists(thread_id) and self._manager.origin(thread_id)[-1] == root
+        return self._manager.exists(thread_id) and self._manager.lineage.origin(thread_id)[-1] == root
 
 
 def _live(thread: Thread, depth: int) -> ThreadTreeNode:

@@ -148,7 +148,7 @@ async def test_work_goes_on_meanwhile(rebuilding: tuple[House, Talk], written: l
     assert not any(it.get("id") == closing for it in talk.log)
     slow.go_on.set()
     assert [it["threadId"] for it in (await talk.answer(closing))["report"]] == [fresh]
-    await home.threads.recovered()
+    await home.threads.knowledge.whole()
     everything = await listed(talk)
     assert set(everything) == {*written, fresh, fork}
     read = await talk.ask("thread/read", threadId=written[-1], includeTurns=True)
