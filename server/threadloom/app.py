@@ -266,7 +266,7 @@ class App:
         gc.freeze()
         if (self.settings.home / "index.sqlite").exists():
             await checkpoint()
-            await (self.threads.take_up() if self.settings.takes_up else self.threads.prepare())
+            await (self.threads.upkeep.take_up() if self.settings.takes_up else self.threads.upkeep.prepare())
 
     async def _warn(self, connection: Connection) -> None:
         """Tell a client what of the configuration is passed over, once it has its handshake and the house is open."""
@@ -280,7 +280,7 @@ class App:
         while True:
             await anyio.sleep(SWEEP)
             if self._threads is not None:
-                await self._threads.sweep(self._unload_delay())
+                await self._threads.upkeep.sweep(self._unload_delay())
 
     def _unload_delay(self) -> float | None:
         try:

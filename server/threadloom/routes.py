@@ -98,13 +98,13 @@ class Context:
 
     async def stored(self, thread_id: str | None = None) -> Manager:
         """The threads of this server, once it knows all that are stored, or the one that it is about."""
-        await (self.threads.recovered() if thread_id is None else self.threads.known(thread_id))
+        await (self.threads.knowledge.whole() if thread_id is None else self.threads.knowledge.of(thread_id))
         return self.threads
 
     async def readable(self, thread_id: str | None = None) -> None:
         """Return once what is stored, of one thread or of all, can be read, as far as it can be at all."""
-        await self.threads.readable(thread_id)
-        if thread_id is None and (lag := self.threads.lag) is not None:
+        await self.threads.knowledge.readable(thread_id)
+        if thread_id is None and (lag := self.threads.knowledge.lag) is not None:
             from threadloom_protocol.v2.stream import BACKGROUND  # late: an index is not made often
 
             self.peer.publish(BACKGROUND, lag.to_json())

@@ -114,7 +114,7 @@ async def _bring_about(woven: Loom, ids: list[str], states: list[str]) -> None:
 
 async def _check_close(woven: Loom, ids: list[str], target: str) -> None:
     cascade = woven.threads.cascade
-    owner = {it: woven.threads.parent(it) for it in ids}
+    owner = {it: woven.threads.lineage.parent(it) for it in ids}
     below = {it for it in ids if target in _line(owner, it)}
     before = list(woven.threads.trees.tree(target)[1])
     states = {node.thread_id: node.status for node in before}
@@ -176,7 +176,7 @@ def _late(teller: Teller, thread_id: str, since: int, chunk: int, *, merge: bool
     """All notifications after a seq, read as the hub reads them."""
     found: list[Any] = []
     while True:
-        late, head = teller.woven.threads.behind(thread_id, since, chunk, merge=merge)
+        late, head = teller.woven.threads.logs.behind(thread_id, since, chunk, merge=merge)
         found += [{"method": it.notification.method, **orjson.loads(it.params)} for it in late]
         since += chunk  # lines that nobody is told of are passed over
         if since >= head:

@@ -13,7 +13,7 @@ from tests.support.places import Place, running
 from tests.support.talk import Message, Talk, said, talking
 
 from threadloom.methods import turn
-from threadloom.threads import attachments, branch
+from threadloom.threads import attachments, speech
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + b"0" * 16
 
@@ -40,7 +40,7 @@ async def place(tmp_path: Path, conformance: Conformance, monkeypatch: pytest.Mo
     async with running("memory", tmp_path, conformance) as place:
         gate = Gate()
         monkeypatch.setattr(turn, "attached", gate.attached)
-        monkeypatch.setattr(branch, "attached", gate.attached)
+        monkeypatch.setattr(speech, "attached", gate.attached)
         yield place
 
 

@@ -70,12 +70,12 @@ async def test_after_any_kill_nobody_claims_to_run_and_all_that_waited_is_there_
             waits = [it.client_user_message_id for it in [*rest.queue, *rest.claimed]].count(name)
             assert waits + _said(kin, thread).count(name) == 1, f"{name} of {thread}"
         for it in waiting:
-            reports = [mark["id"] for child in kin.manager.children(it) for mark in kin.marks(child, "report")]
+            reports = [mark["id"] for child in kin.manager.lineage.children(it) for mark in kin.marks(child, "report")]
             rest = kin.manager.rest(it)
             told = [f"{at['report']['childThreadId']}:{at['report']['childTurnId']}" for at in kin.reports(it)]
             told += [at.id for at in [*rest.queue, *rest.claimed] if at.kind == "report"]
             assert len(told) == len(set(told)), "nothing is told twice"
-            due = {at.id for child in kin.manager.children(it) for at in kin.manager.rest(child).due_reports}
+            due = {at.id for child in kin.manager.lineage.children(it) for at in kin.manager.rest(child).due_reports}
             assert {*told, *due} == set(reports), "and nothing is lost"
 
 
@@ -98,7 +98,7 @@ async def _recovered(folder: Path) -> Told:
     async with family(folder) as kin:
         for gate in (FORKED, *map(str, ENDING)):
             kin.voice.let_go(gate)
-        await kin.manager.take_up()
+        await kin.manager.upkeep.take_up()
         await kin.quiet()
         for root in _roots(kin):
             if kin.manager.row(root).archived:
@@ -114,7 +114,7 @@ async def _recovered(folder: Path) -> Told:
 
 
 def _counted(kin: Family, root: str, before: dict[str, int]) -> Told:
-    children = kin.manager.children(root)
+    children = kin.manager.lineage.children(root)
     told = [f"{it['childThreadId']}:{it['childTurnId']}" for it in (it["report"] for it in kin.reports(root))]
     reports = [mark["id"] for child in children for mark in kin.marks(child, "report")]
     assert sorted(told) == sorted(reports), "every end of a turn, once"
@@ -137,7 +137,9 @@ def _roots(kin: Family) -> list[str]:
     """The threads that own children."""
     found = {it.stem[-36:]: None for it in sorted((kin.room / "home" / "sessions").rglob("*.jsonl"))}
     return [
-        it for it in found if kin.manager.exists(it) and kin.manager.parent(it) is None and kin.manager.children(it)
+        it
+        for it in found
+        if kin.manager.exists(it) and kin.manager.lineage.parent(it) is None and kin.manager.lineage.children(it)
     ]
 
 

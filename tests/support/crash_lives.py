@@ -33,12 +33,12 @@ PATIENCE = 30.0  # seconds for a look
 
 async def look(kin: Family) -> None:
     """Before anything is taken up, and after: nobody claims to run that nobody runs, and nothing waits twice."""
-    await kin.manager.recovered()
+    await kin.manager.knowledge.whole()
     for it in everyone(kin):
         assert kin.manager.reader.view(it).status.type != "active", f"{it} claims to run"
         assert all(turn.status != "inProgress" for turn in kin.manager.reader.turns(it, items="notLoaded").data)
         assert kin.manager.status(it) != "running"
-    await kin.manager.take_up()
+    await kin.manager.upkeep.take_up()
     await kin.until(lambda: not unborn(kin))
     for _ in range(10):
         await checkpoint()
@@ -51,7 +51,7 @@ async def look(kin: Family) -> None:
 
 def unborn(kin: Family) -> list[str]:
     """The children that have not begun what they were spawned for."""
-    return [it for it in everyone(kin) if kin.manager.parent(it) and kin.manager.status(it) == "pendingInit"]
+    return [it for it in everyone(kin) if kin.manager.lineage.parent(it) and kin.manager.status(it) == "pendingInit"]
 
 
 def everyone(kin: Family) -> list[str]:

@@ -102,7 +102,7 @@ async def _until(kin: Family, happened: Callable[[], Any]) -> None:
     """Wait until something is so. What the disk has refused, the next sweep tries again."""
     with anyio.fail_after(SECONDS):
         while not happened():
-            await kin.manager.sweep()
+            await kin.manager.upkeep.sweep()
             for _ in range(10):
                 await checkpoint()
 

@@ -30,6 +30,8 @@ TOOLS: Final = f"{SERVER}/agent/collab/tools.py"
 SESSION: Final = f"{SERVER}/agent/collab/sessions.py"
 LOOK: Final = f"{SERVER}/agent/collab/looking.py"
 BRANCH: Final = f"{SERVER}/threads/branch.py"
+OFFSPRING: Final = f"{SERVER}/threads/offspring.py"
+SPEECH: Final = f"{SERVER}/threads/speech.py"
 OBSERVE: Final = f"{SERVER}/threads/observer.py"
 THREAD: Final = f"{SERVER}/threads/thread.py"
 TURNS: Final = f"{SERVER}/threads/turns.py"
@@ -167,7 +169,7 @@ GUARDS: Final[list[Guard]] = [
         "limits hold for a resume",
         "30",
         BRANCH,
-        "            self.may_spawn(self._manager.depth(agent_id))\n",
+        "            self.may_spawn(self._manager.lineage.depth(agent_id))\n",
         "",
         f"{LIFE}::test_limits_hold_for_a_resume",
     ),
@@ -183,7 +185,7 @@ GUARDS: Final[list[Guard]] = [
         "nobody sees another tree",
         "34",
         BRANCH,
-        "return self._manager.exists(agent_id) and self._manager.origin(agent_id)[-1] == self._root",
+        "return self._manager.exists(agent_id) and self._manager.lineage.origin(agent_id)[-1] == self._root",
         "return self._manager.exists(agent_id)",
         f"{LIFE}::test_an_agent_of_another_tree_is_nobody",
     ),
@@ -214,7 +216,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "an interrupt comes first",
         "29",
-        BRANCH,
+        SPEECH,
         "await (agent.interrupt() if interrupt and not known() else agent.ended())",
         "await agent.ended()",
         f"{LIFE}::test_an_interrupt_ends_what_it_is_doing_first",
@@ -310,7 +312,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "sessions ask nobody",
         "S19",
-        BRANCH,
+        OFFSPRING,
         '**({"approval_policy": "never"} if order.kind == "subSession" else {}),',
         "",
         f"{SESSIONS}::test_it_inherits_folder_and_fence_and_asks_nobody",

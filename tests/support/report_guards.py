@@ -14,7 +14,7 @@ STATE: Final = f"{SERVER}/threads/state.py"
 QUEUED: Final = f"{SERVER}/threads/queue.py"
 REPORT: Final = f"{SERVER}/threads/reports.py"
 CASCADE: Final = f"{SERVER}/threads/cascade.py"
-MANAGER: Final = f"{SERVER}/threads/manager.py"
+UPKEEP: Final = f"{SERVER}/threads/upkeep.py"
 TOOLS: Final = f"{SERVER}/agent/collab/tools.py"
 TEXT: Final = f"{SERVER}/threads/report_text.py"
 
@@ -150,7 +150,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "a sweep wakes",
         "T2",
-        MANAGER,
+        UPKEEP,
         "            it.queue.pump()\n        late =",
         "            pass\n        late =",
         f"{REPORTS}::test_a_sweep_finds_what_a_missed_wake_left_behind",
@@ -190,16 +190,16 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "a sweep goes on with what is due in a tree of ours",
         "T2",
-        MANAGER,
-        "            self._take_up(self.store(root).index.due(root))\n",
+        UPKEEP,
+        "            self._take_up(manager.store(root).index.due(root))\n",
         "            pass\n",
         f"{LEFT}::test_a_sweep_takes_up_what_is_due_in_a_tree_that_is_ours",
     ),
     Guard(
         "no thread that has work leaves memory",
         "T2",
-        MANAGER,
-        "            and not unfinished(it.header, it.state.rest)\n",
+        UPKEEP,
+        "            and not unfinished(thread.header, thread.state.rest)\n",
         "",
         f"{LEFT}::test_a_thread_that_has_work_stays_in_memory",
     ),

@@ -25,8 +25,8 @@ from threadloom.seal import sealed, unsealed
 from threadloom.store.base import EventLog, Header
 from threadloom.store.rollout import Rollouts
 from threadloom.threads import say
+from threadloom.threads.birth import COMPATIBLE
 from threadloom.threads.defaults import plain
-from threadloom.threads.manager import COMPATIBLE
 from threadloom.threads.replay import fold
 from threadloom_protocol.v2 import item, turn
 from threadloom_protocol.v2.values.content import TextUserInput

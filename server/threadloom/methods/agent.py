@@ -12,7 +12,7 @@ from threadloom.agent.collab.spawning import Wanted, born
 from threadloom.agent.collab.validate import Refused
 from threadloom.agent.templates.base import Persona, Source, Template, UnknownTemplate
 from threadloom.routes import Context, answers
-from threadloom.threads.branch import ready_to_hear, speak
+from threadloom.threads.speech import ready_to_hear, speak
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import agent

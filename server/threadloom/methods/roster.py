@@ -52,7 +52,9 @@ async def delete(ctx: Context, params: roster.ThreadDeleteParams) -> roster.Thre
     """Remove a thread and what it owns."""
     threads = await ctx.stored()
     names = threads.durable.index.saved
-    lost = names.keepers([params.thread_id, *threads.descendants(params.thread_id)]).names if params.purge else []
+    lost = (
+        names.keepers([params.thread_id, *threads.lineage.descendants(params.thread_id)]).names if params.purge else []
+    )
     gone = await threads.cascade.delete(params.thread_id, purge=params.purge)
     if params.purge:
         for it in lost:

@@ -50,7 +50,7 @@ async def _forked(ctx: Context, sessions: Sessions, meant: Meant, at: session.Se
     originator = ctx.peer.client.name
     if at == "head":
         await ctx.readable(meant.thread_id)
-        with ctx.threads.reading(sessions.there(meant)) as source:
+        with ctx.threads.logs.reading(sessions.there(meant)) as source:
             return fork(ctx.threads, source, originator=originator)
     if meant.saved is None:
         raise InvalidRequest(f"thread {meant.thread_id} has no saved session")

@@ -54,7 +54,7 @@ async def fork_thread(ctx: Context, params: thread.ThreadForkParams) -> Then[thr
     await ctx.stored(params.thread_id)
     await ctx.readable(params.thread_id)
     await ctx.threads.settled()
-    with ctx.threads.reading(params.thread_id) as source:
+    with ctx.threads.logs.reading(params.thread_id) as source:
         made = fork(
             ctx.threads,
             source,
@@ -153,7 +153,7 @@ def follow(
     covers = params.descendants is not False
     hub.subscribe(ctx.peer, it.id, since if since is not None and replayed else it.seq, head=head, descendants=covers)
     cursors = params.descendants if isinstance(params.descendants, dict) else {}
-    for child in ctx.threads.descendants(it.id) if covers else ():
+    for child in ctx.threads.lineage.descendants(it.id) if covers else ():
         seen = ctx.threads.shown(child)
         cursor = cursors.get(child)
         hub.cover(ctx.peer, child, None if cursor is None else min(cursor, seen), head=seen)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from threadloom.events import Emission
-from threadloom.store.base import Base
+from threadloom.store.base import Base, Header
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.turn import ThreadTokenUsageUpdatedNotification
 from threadloom_protocol.v2.values.genealogy import SpawnConfig, SpawnPoint
@@ -17,6 +19,10 @@ from threadloom_protocol.v2.values.sources import (
     ThreadSpawn,
     ThreadSpawnSubAgentSource,
 )
+from threadloom_protocol.v2.values.status import IdleThreadStatus
+from threadloom_protocol.v2.values.threads import Thread as View
+
+COMPATIBLE: Final = "0.166.0"  # what `cliVersion` says: clients compare it with Codex's
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,58 @@ class Birth:
     compactions: Sequence[int] = ()  # those of the base: their seqs
 
 
-def spawned(parent: str, depth: int, role: str | None = None, nickname: str | None = None) -> SessionSource:
-    """The source of an agent."""
-    spawn = ThreadSpawn(parent_thread_id=parent, depth=depth, agent_role=role, agent_nickname=nickname)
+def viewed(birth: Birth, header: Header, depth: int, path: str | None, *, ephemeral: bool) -> View:
+    """A new thread as clients see it. `depth` says how many owners are above it."""
+    seconds = header.created_at // 1000
+    return View(
+        id=header.thread_id,
+        session_id=header.root,
+        project_id=None,
+        forked_from_id=birth.forked_from,
+        parent_thread_id=birth.owner,
+        preview=birth.preview,
+        ephemeral=ephemeral,
+        model_provider=birth.settings.model_provider,
+        model=birth.settings.model,
+        reasoning_effort=birth.settings.effort,
+        created_at=seconds,
+        updated_at=seconds,
+        recency_at=seconds,
+        status=IdleThreadStatus(),
+        path=path,
+        cwd=birth.settings.cwd,
+        cli_version=COMPATIBLE,
+        source=birth.source or _source(birth, depth),
+        agent_role=birth.role,
+        agent_nickname=birth.nickname,
+        spawn_config=birth.spawn_config,
+        spawn_point=birth.spawn_point,
+        name=birth.name,
+        note=birth.note,
+        originator=birth.originator,
+        thread_source=birth.thread_source,
+        history_mode="paginated",
+        turns=[],
+    )
+
+
+def _source(birth: Birth, depth: int) -> SessionSource:
+    if birth.owner is None:
+        return "vscode"
+    spawn = ThreadSpawn(parent_thread_id=birth.owner, depth=depth, agent_role=birth.role, agent_nickname=birth.nickname)
     return SubAgentSessionSource(sub_agent=ThreadSpawnSubAgentSource(thread_spawn=spawn))
+
+
+def kept(birth: Birth) -> dict[str, Any]:
+    """What the header of its log keeps: a load starts from it."""
+    found = {
+        "settings": orjson.loads(birth.settings.to_json()),
+        "baseInstructions": birth.base_instructions,
+        "developerInstructions": birth.developer_instructions,
+        "config": dict(birth.config) or None,
+        "callback": orjson.loads(birth.spawn_config.callback_config.to_json()) if birth.spawn_config else None,
+        "usage": orjson.loads(birth.usage.token_usage.to_json()) if birth.usage else None,
+        "usageTurn": birth.usage.turn_id if birth.usage else None,
+        "compactions": list(birth.compactions) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}

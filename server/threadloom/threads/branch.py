@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic import ValidationError
 
-from threadloom.agent.base import Item, Question, Steering, ToolCall
+from threadloom.agent.base import Item, Steering, ToolCall
 from threadloom.agent.collab.base import OUTSIDE, ActiveAgent, Closed, Scope, Sent, SpawnOrder, Standing, Waited
 from threadloom.agent.collab.validate import Refused
 from threadloom.agent.templates.resolve import Parent
-from threadloom.ids import uuid7
-from threadloom.threads import say
+from threadloom.threads import elsewhere, say
 from threadloom.threads.attachments import attached
-from threadloom.threads.birth import Birth
-from threadloom.threads.inputs import WRITTEN, Files, check
+from threadloom.threads.inputs import check
+from threadloom.threads.offspring import ordered
 from threadloom.threads.reports import report_id
+from threadloom.threads.speech import ready_to_hear, speak, written
 from threadloom.threads.state import Resting
 from threadloom_protocol.errors import InvalidParams, InvalidRequest
-from threadloom_protocol.v2 import approval
-from threadloom_protocol.v2.values.content import UserInput
-from threadloom_protocol.v2.values.genealogy import CallbackConfig, SpawnConfig, SpawnPoint
-from threadloom_protocol.v2.values.items import AgentMessageThreadItem, CommandExecutionThreadItem
-from threadloom_protocol.v2.values.policy import ReadOnlySandboxPolicy
-from threadloom_protocol.v2.values.sources import (
-    OtherSubAgentSource,
-    SubAgentSessionSource,
-    ThreadSpawnSubAgentSource,
-)
+from threadloom_protocol.v2.values.items import AgentMessageThreadItem
+from threadloom_protocol.v2.values.sources import SubAgentSessionSource, ThreadSpawnSubAgentSource
 
 if TYPE_CHECKING:
     from threadloom.threads.manager import Manager
     from threadloom.threads.thread import Thread
-
-WRONG: Final = 3  # faults of an input that are named
 
 
 class Branch:
@@ -53,23 +41,23 @@ class Branch:
 
     @property
     def _root(self) -> str:
-        return self._manager.origin(self._me)[-1]
+        return self._manager.lineage.origin(self._me)[-1]
 
     def _check(self, agent_id: str, verb: str) -> None:
         """A thread may act on itself and what it owns; the root on all of its tree."""
         if not self._manager.exists(agent_id):
             raise Refused(f"There is no agent {agent_id}.")
-        above = self._manager.origin(agent_id)
+        above = self._manager.lineage.origin(agent_id)
         if self._me not in above:
             raise Refused(OUTSIDE.format(verb=verb))
 
     def _check_read(self, agent_id: str) -> None:
         """The same; and whoever was above an agent that was set free reads it, too: it has its reports."""
-        if not self._manager.exists(agent_id) or self._me not in self._manager.above(agent_id):
+        if not self._manager.exists(agent_id) or self._me not in self._manager.lineage.above(agent_id):
             self._check(agent_id, "read")
 
     def _in_tree(self, agent_id: str) -> bool:
-        return self._manager.exists(agent_id) and self._manager.origin(agent_id)[-1] == self._root
+        return self._manager.exists(agent_id) and self._manager.lineage.origin(agent_id)[-1] == self._root
 
     def parent(self) -> Parent:
         """See `Tree.parent`."""
@@ -88,7 +76,7 @@ class Branch:
     async def attached(self, content: Sequence[Item], cwd: str) -> Mapping[str, str]:
         """See `Tree.attached`."""
         try:
-            return await attached(_read(content), cwd)
+            return await attached(written(content), cwd)
         except InvalidRequest as refusal:
             raise Refused(refusal.message) from refusal
 
@@ -97,13 +85,13 @@ class Branch:
     def may_spawn(self, depth: int | None = None) -> None:
         """See `Tree.may_spawn`."""
         most = self._manager.limits(self._me)
-        deep = (self._manager.depth(self._me) if depth is None else depth - 1) + 1
+        deep = (self._manager.lineage.depth(self._me) if depth is None else depth - 1) + 1
         if deep > most.max_depth:
             raise Refused(
                 f"The limit of {most.max_depth} for the depth of agents (max_depth) is reached: {self._me} is at depth "
                 f"{deep - 1}, and cannot own agents that run."
             )
-        held = self._manager.running_below(self._root)
+        held = self._manager.lineage.running_below(self._root)
         if len(held) >= most.max_threads:
             raise Refused(
                 f"The limit of {most.max_threads} agents that run in one tree (max_threads) is reached. They are: "
@@ -118,63 +106,15 @@ class Branch:
         """The same, for those who want the thread."""
         self.may_spawn()
         parent = self._manager.get(self._me)
-        content = _read(order.content)
+        content = written(order.content)
         try:
             check(content)
-            made = self._manager.start(self._birth(parent, order))
+            made = self._manager.start(ordered(parent, order))
         except (InvalidParams, InvalidRequest) as refusal:
             raise Refused(refusal.message) from refusal
         made.start_turn(content, files=order.files, by_parent=order.call_id is not None).shown.set()
         made.announce()
         return made
-
-    def _birth(self, parent: Thread, order: SpawnOrder) -> Birth:
-        rest = parent.state.rest
-        settings = rest.settings.model_copy(
-            update={
-                "model": order.model,
-                "model_provider": order.model_provider,
-                "effort": order.reasoning_effort,
-                "sandbox_policy": order.sandbox,
-                "cwd": order.cwd,
-                **({"approval_policy": "never"} if order.kind == "subSession" else {}),
-            }
-        )
-        own = order.kind == "subSession"  # it starts from its own context alone
-        point = order.spawn_point
-        return Birth(
-            settings=settings,
-            owner=parent.id,
-            base_instructions=order.prompt if own else rest.base_instructions,
-            developer_instructions=None if own else order.prompt,
-            config=rest.config,
-            note=order.note,
-            originator=rest.thread.originator,
-            source=None
-            if order.kind == "agent"
-            else SubAgentSessionSource(sub_agent=OtherSubAgentSource(other=order.kind)),
-            role=order.agent_type,
-            nickname=order.agent_name,
-            spawn_config=self._config(parent, order),
-            spawn_point=None if point is None else SpawnPoint(turn_id=point[0], item_index=point[1]),
-            facts={"policy": order.policy.to_json(), "input": list(order.content), "callId": order.call_id},
-        )
-
-    def _config(self, parent: Thread, order: SpawnOrder) -> SpawnConfig:
-        policy = order.policy
-        return SpawnConfig(
-            kind=order.kind,
-            agent_type=order.agent_type,
-            agent_name=order.agent_name,
-            model=order.model,
-            reasoning_effort=order.reasoning_effort,
-            working_directory=order.cwd,
-            read_only=policy.read_only or isinstance(order.sandbox, ReadOnlySandboxPolicy),
-            allow_list=list(policy.allow[-1]) if policy.allow else None,
-            deny_list=list(policy.deny),
-            on_parent_close=order.on_parent_close,
-            callback_config=order.callback or parent.state.rest.callback or CallbackConfig(),
-        )
 
     async def may_work_in(self, call: ToolCall, directory: str) -> bool:
         """See `Tree.may_work_in`."""
@@ -184,7 +124,7 @@ class Branch:
         owner = None if me.owner is None else self._manager.loaded.get(me.owner)
         asked = owner if owner is not None and owner.running is not None else me
         assert asked.running is not None
-        return await _directory(asked, asked.running.id, self._manager.origin(self._me), call, directory)
+        return await elsewhere.allowed(asked, asked.running.id, self._manager.lineage.origin(self._me), call, directory)
 
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -193,7 +133,7 @@ class Branch:
         self._check(agent_id, "interrupt" if interrupt else "message")
         if interrupt and agent_id == self._me:
             raise Refused("You cannot interrupt yourself.")
-        said = _read(content)
+        said = written(content)
         agent = self._manager.get(agent_id)
         before = self.told([agent_id])
         try:
@@ -207,7 +147,7 @@ class Branch:
         """See `Tree.wait`."""
         with anyio.move_on_after(seconds):
             while True:
-                changed = self._manager.change(ids)
+                changed = self._manager.observer.change(ids)
                 found = {it: standing for it in ids if (standing := self.standing(it)).final}
                 if found:
                     return Waited(found)
@@ -221,7 +161,7 @@ class Branch:
         if not self._in_tree(agent_id):
             return Standing("notFound")
         status = self._manager.status(agent_id)
-        heard = status in ("completed", "errored") and self._me in self._manager.origin(agent_id)
+        heard = status in ("completed", "errored") and self._me in self._manager.lineage.origin(agent_id)
         return Standing(
             status, self._last_words(agent_id) if heard else None
         )  # of others it sees that they are at rest
@@ -241,7 +181,7 @@ class Branch:
 
     def session(self, session_id: str) -> None:
         """See `Tree.session`."""
-        if self._in_tree(session_id) and self._me in self._manager.origin(session_id)[1:]:
+        if self._in_tree(session_id) and self._me in self._manager.lineage.origin(session_id)[1:]:
             spawned = self._manager.rest(session_id).thread.spawn_config
             if spawned is not None and spawned.kind == "subSession":
                 return
@@ -271,7 +211,7 @@ class Branch:
         except InvalidRequest as refusal:
             raise Refused(refusal.message) from refusal
         if self._manager.status(agent_id) == "shutdown":
-            self.may_spawn(self._manager.depth(agent_id))
+            self.may_spawn(self._manager.lineage.depth(agent_id))
             await self._manager.cascade.reopen(agent_id)
             await self._manager.settled()
         return self.standing(agent_id)
@@ -288,7 +228,7 @@ class Branch:
     def active(self, scope: Scope = "children", *, include_closed: bool = False) -> list[ActiveAgent]:
         """See `Tree.active`."""
         top = self._root if scope == "all" else self._me
-        below = self._manager.children(top) if scope == "children" else self._manager.descendants(top)
+        below = self._manager.lineage.children(top) if scope == "children" else self._manager.lineage.descendants(top)
         found = [self._shown(it, rest) for it in below if _spawned(rest := self._manager.rest(it))]
         return [it for it in found if include_closed or it.status != "shutdown"]
 
@@ -296,8 +236,8 @@ class Branch:
         view = rest.thread
         return ActiveAgent(
             thread_id=agent_id,
-            parent_thread_id=self._manager.parent(agent_id),
-            depth=self._manager.depth(agent_id),
+            parent_thread_id=self._manager.lineage.parent(agent_id),
+            depth=self._manager.lineage.depth(agent_id),
             name=view.name,
             note=view.note,
             agent_type=view.agent_role,
@@ -330,71 +270,10 @@ class Branch:
         self._manager.get(self._me).emit(say.background(self._me, text, "warning"))
 
 
-async def ready_to_hear(
-    agent: Thread, said: Sequence[Any], *, interrupt: bool = False, client_id: str | None = None
-) -> Files:
-    """Wait until something may be said to an agent; the files that come with it. It may be known then, or before."""
-    known = partial(agent.known_turn, client_id)
-    files = {} if known() else await attached(said, agent.state.rest.settings.cwd)
-    await (agent.interrupt() if interrupt and not known() else agent.ended())
-    return files
-
-
-def speak(
-    agent: Thread, said: Sequence[Any], files: Files, client_id: str | None = None, *, by_parent: bool = False
-) -> str:
-    """Say something to an agent: it joins its turn, or begins one; the id of the item in its log."""
-    agent.start_turn(said, files=files, client_id=client_id, by_parent=by_parent).shown.set()
-    assert agent.state.turn is not None
-    return agent.state.turn.newest
-
-
-def _read(content: Sequence[Item]) -> list[UserInput]:
-    try:
-        return WRITTEN.validate_python(list(content))
-    except ValidationError as fault:
-        wrong = [f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in fault.errors(include_input=False)]
-        raise Refused(f"The input does not fit. {'; '.join(wrong[:WRONG])}.") from fault
-
-
 def _spawned(rest: Resting) -> bool:
     """Whether it is an agent, and not a session."""
     source = rest.thread.source
     return isinstance(source, SubAgentSessionSource) and isinstance(source.sub_agent, ThreadSpawnSubAgentSource)
-
-
-async def _directory(thread: Thread, turn_id: str, origin: list[str], call: ToolCall, directory: str) -> bool:
-    """Ask in the turn of a thread whether an agent may work somewhere else."""
-    # Of another thread, it may be: its id must not be taken for one of this thread's own calls.
-    routed = call if thread.id == origin[0] else call._replace(call_id=f"{origin[0]}:{call.call_id}")
-    known = thread.requests.of_call(routed.call_id)  # in an earlier life of the server
-    item = CommandExecutionThreadItem(
-        id=uuid7() if known is None else known.item_id,
-        command=f"spawn_agent --working-directory {directory}",
-        cwd=directory,
-        status="inProgress",
-        command_actions=[],
-    )
-    params = approval.CommandExecutionRequestApprovalParams(
-        thread_id=thread.id,
-        turn_id=turn_id,
-        item_id=item.id,
-        started_at_ms=thread.clock(),
-        command=item.command,
-        cwd=directory,
-        available_decisions=["accept", "decline", "cancel"],
-        origin=origin,
-    )
-    started, _ = say.whole_item(thread.id, turn_id, item, thread.clock())
-    refusal = approval.CommandExecutionRequestApprovalResponse(decision="decline")
-    answer = await thread.requests.ask(routed, Question(approval.COMMAND, params, started, refusal))
-    yes = answer.decision in ("accept", "acceptForSession")
-    if thread.state.turn is not None and thread.state.turn.turn.id == turn_id:
-        ended = item.model_copy(update={"status": "completed" if yes else "declined"})
-        thread.emit(say.item_completed(thread.id, turn_id, ended, thread.clock()))
-        if answer.decision == "cancel" and thread.running is not None:
-            thread.running.stop(by_user=True)
-    return yes
 
 
 async def _either(changed: anyio.Event, steering: Steering | None) -> None:

@@ -46,8 +46,8 @@ class Cascade:
     def divided(self, thread_id: str) -> tuple[list[str], list[str]]:
         """What goes with a thread, in order, and what it owns that is set free when it goes."""
         children: dict[str | None, list[str]] = defaultdict(list)
-        for it in self._manager.descendants(thread_id):
-            children[self._manager.parent(it)].append(it)
+        for it in self._manager.lineage.descendants(thread_id):
+            children[self._manager.lineage.parent(it)].append(it)
         free: list[str] = []
 
         def below(root: str) -> list[str]:
@@ -99,7 +99,7 @@ class Cascade:
 
     def go_on(self, thread_id: str) -> None:
         """A thread was loaded: what a crash has cut short of it, or from further up, is carried on."""
-        for it in self._manager.origin(thread_id):
+        for it in self._manager.lineage.origin(thread_id):
             if self._cut_short(it) and it not in self._closing:
                 self._manager.get(thread_id).spawn(self._carry_on, it)
             if self._manager.rest(it).moving and it not in self._moving:
@@ -111,7 +111,7 @@ class Cascade:
 
     async def finished(self, thread_id: str) -> None:
         """Return once no close concerns a thread: whoever takes it up comes after that. Raises where one lasts."""
-        for it in self._manager.origin(thread_id):
+        for it in self._manager.lineage.origin(thread_id):
             if it in self._closing or self._cut_short(it):
                 await self.close(it)
                 if it in self._closing:
@@ -152,19 +152,14 @@ class Cascade:
         operations = {self._manager.rest(thread_id).closed_by, thread_id}
         below = self.order(thread_id)[-2::-1]
         taken = [it for it in below if self._manager.rest(it).closed_by in operations]
-        for it in [*self._owners(thread_id), thread_id, *taken]:
+        for it in [*reversed(self._manager.lineage.origin(thread_id)), *taken]:
             if self._manager.rest(it).closed:
                 self._manager.get(it).reopen()
-
-    def _owners(self, thread_id: str) -> list[str]:
-        """Those above a thread, the root first."""
-        owner = self._manager.parent(thread_id)
-        return [] if owner is None else [*self._owners(owner), owner]
 
     async def interrupt(self, thread_id: str) -> None:
         """The user ends the turns of all it owns, children first: what these report wakes nobody by itself."""
         await self._manager.settled()
-        below = reversed(self._manager.descendants(thread_id))  # those that would outlive it, too
+        below = reversed(self._manager.lineage.descendants(thread_id))  # those that would outlive it, too
         live = [self._manager.loaded[it] for it in below if it in self._manager.loaded]
         cut = [it for it in live if it.running is not None]
         for owner in dict.fromkeys(it.owner for it in cut if it.owner is not None):
@@ -239,7 +234,8 @@ class Cascade:
         await self._manager.settled()
         thread = self._manager.get(thread_id)
         operation = thread.state.rest.archived_by
-        taken = [it for it in self._manager.descendants(thread_id) if self._manager.rest(it).archived_by == operation]
+        below = self._manager.lineage.descendants(thread_id)
+        taken = [it for it in below if self._manager.rest(it).archived_by == operation]
         begins = [{"@": "unarchiving", "by": operation}] if taken else None  # after a crash it goes on from here
         self._back(thread_id, begins)
         self._bring_back(thread)

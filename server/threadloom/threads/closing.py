@@ -122,7 +122,7 @@ class Closing:
             await within(self._clock, stop.done, self._until + LAST)
         self.report.append(await self._ended(thread_id, alone=thread_id not in self._owning))
         if self.report[-1].how == "unverified":
-            self._owning.add(self._manager.parent(thread_id))
+            self._owning.add(self._manager.lineage.parent(thread_id))
 
     async def _answer(self) -> None:
         """The clock is over: whoever has asked waits no longer."""

@@ -56,10 +56,6 @@ class Source(Protocol):
         """Up to `limit` records after a seq, neighbouring deltas merged or not, and the last seq there is."""
         ...
 
-    def parent(self, thread_id: str) -> str | None:
-        """The owner of a thread."""
-        ...
-
 
 class Feed:
     """One connection's place in one thread."""
@@ -81,8 +77,14 @@ class Feed:
 class Hub:
     """Subscriptions, and the way events take to them."""
 
-    def __init__(self, source: Source, published: Callable[[Sequence[Record]], None] = lambda records: None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        parent: Callable[[str], str | None],
+        published: Callable[[Sequence[Record]], None] = lambda records: None,
+    ) -> None:
         self._source = source
+        self._parent = parent  # the owner of a thread
         self._published = published
         self._everyone: set[Listener] = set()
         # Only threads that somebody follows are in here: there may be very many others.
@@ -176,10 +178,10 @@ class Hub:
     def _covered_by(self, thread_id: str) -> set[Listener]:
         """Who follows an owner of a thread, and with it all that it owns."""
         found: set[Listener] = set()
-        owner = self._source.parent(thread_id)
+        owner = self._parent(thread_id)
         while owner is not None:
             found |= self._covering.get(owner, set())
-            owner = self._source.parent(owner)
+            owner = self._parent(owner)
         return found
 
     def followed(self, thread_id: str) -> bool:
@@ -220,7 +222,7 @@ class Hub:
         return listener in self._feeds.get(thread_id, {}) or listener in self._feeds.get(self._root(thread_id), {})
 
     def _root(self, thread_id: str) -> str:
-        owner = self._source.parent(thread_id)
+        owner = self._parent(thread_id)
         return thread_id if owner is None else self._root(owner)
 
     # ── what they hear ────────────────────────────────────────────────────────────────────────────────────────────

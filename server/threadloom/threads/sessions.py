@@ -119,7 +119,7 @@ class Sessions:
     def _unsave(self, saved: SavedRow, *, told: bool) -> None:
         mark = {"@": "unsaved", "name": saved.name, "at": saved.at}
         event = room.SessionDeletedNotification(thread_id=saved.thread_id, name=saved.name)
-        with self._manager.writing(saved.thread_id) as journal:
+        with self._manager.logs.writing(saved.thread_id) as journal:
             journal.emit(Emission(room.DELETED, event, [mark]) if told else Aside([mark]))
 
     # ── finding ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -66,8 +66,8 @@ class TreeView:
 
         One after the other: a thousand at once would be a reason for the interpreter to look through all it has.
         """
-        root = self._manager.origin(thread_id)[-1]
-        owners = self._manager.owned(root)
+        root = self._manager.lineage.origin(thread_id)[-1]
+        owners = self._manager.lineage.owned(root)
         loaded = self._manager.loaded
         states = self._manager.store(root).index.states([it for it in (root, *owners) if it not in loaded])
         children: dict[str, list[str]] = defaultdict(list)
@@ -78,7 +78,7 @@ class TreeView:
 
     def node(self, thread_id: str) -> ThreadTreeNode:
         """One thread of its tree."""
-        depth = self._manager.depth(thread_id)
+        depth = self._manager.lineage.depth(thread_id)
         if thread_id in self._manager.loaded:
             return self._node(thread_id, depth)
         row = self._manager.row(thread_id)
@@ -94,7 +94,7 @@ class TreeView:
     def watch(self, listener: Listener, root: str) -> None:
         """Tell a connection what changes in a tree from now on."""
         self._watching.setdefault(listener, set()).add(root)
-        self._roots |= dict.fromkeys([root, *self._manager.descendants(root)], root)
+        self._roots |= dict.fromkeys([root, *self._manager.lineage.descendants(root)], root)
 
     def unwatch(self, listener: Listener, root: str | None = None) -> None:
         """No more of one tree, or of any."""
@@ -112,7 +112,7 @@ class TreeView:
         if not self._watching:
             return
         for it in {record.thread_id for record in records if record.notification.method in NOTED}:
-            root = self._manager.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
+            root = self._manager.lineage.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
             self._roots[it] = root
             for listener, roots in self._watching.items():
                 if root in roots:
@@ -155,7 +155,7 @@ class TreeView:
             listener.publish(CHANGED, event.to_json())
 
     def _belongs(self, thread_id: str, root: str) -> bool:
-        return self._manager.exists(thread_id) and self._manager.origin(thread_id)[-1] == root
+        return self._manager.exists(thread_id) and self._manager.lineage.origin(thread_id)[-1] == root
 
 
 def _from_the_top(root: str, children: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, int]]:

@@ -92,7 +92,7 @@ class Family:
         await self.close()
         self.open()
         if up:
-            await self.manager.take_up()
+            await self.manager.upkeep.take_up()
 
     async def close(self) -> None:
         """The end of the process."""

@@ -105,10 +105,10 @@ async def test_a_close_that_a_crash_has_cut_short_is_carried_on(tmp_path: Path, 
         await home.threads.settled()
         assert home.threads.durable.index.due() == [root]
     async with house(tmp_path, conformance) as home, home.talking() as talk:
-        await home.threads.take_up()
+        await home.threads.upkeep.take_up()
         with anyio.fail_after(SECONDS):
             while home.threads.status(root) != "shutdown":
-                await home.threads.change([root]).wait()
+                await home.threads.observer.change([root]).wait()
         assert {home.threads.status(it) for it in (first, second, root)} == {"shutdown"}
         await home.threads.settled()
         assert home.threads.durable.index.due() == []
@@ -128,7 +128,7 @@ def cut(home: House, method: str, into: Path) -> None:
 
 async def states(home: House, *ids: str) -> set[bool]:
     """Whether threads are archived, once nothing is left to do."""
-    await home.threads.take_up()
+    await home.threads.upkeep.take_up()
     with anyio.fail_after(SECONDS):
         while home.threads.durable.index.due():
             await checkpoint()
@@ -146,7 +146,7 @@ async def test_an_archive_that_a_crash_has_cut_short_is_carried_on_and_undone_as
         cut(home, "thread/archived", tmp_path / "second")
         await home.threads.cascade.archive(root)
     async with house(tmp_path / "second", conformance) as home:
-        await home.threads.recovered()
+        await home.threads.knowledge.whole()
         assert {home.threads.row(it).archived for it in everyone} == {False, True}
         assert await states(home, *everyone) == {True}
         assert len({home.threads.rest(it).archived_by for it in everyone}) == 1
@@ -154,7 +154,7 @@ async def test_an_archive_that_a_crash_has_cut_short_is_carried_on_and_undone_as
         await home.threads.cascade.unarchive(root)
     async with house(tmp_path / "third", conformance) as home:
         assert await states(home, *everyone) == {False}
-        archived = [it for it in home.threads.descendants(root) if home.threads.row(it).archived]
+        archived = [it for it in home.threads.lineage.descendants(root) if home.threads.row(it).archived]
         assert len(archived) == 1  # what that operation had not taken
 
 
@@ -168,7 +168,7 @@ async def test_a_delete_that_a_crash_has_cut_short_is_carried_on(tmp_path: Path,
         home.threads.durable.remove(first)
         await home.threads.settled()
     async with house(tmp_path, conformance) as home:
-        await home.threads.take_up()
+        await home.threads.upkeep.take_up()
         with anyio.fail_after(SECONDS):
             while home.threads.exists(root):
                 await checkpoint()

@@ -236,7 +236,7 @@ async def test_a_fork_of_a_fork_has_what_came_behind_its_last_turn(loom: Studio,
         if how == "rebuilt":
             (loom.room / "home" / "index.sqlite").unlink()
         loom.open()
-        await loom.manager.recovered()
+        await loom.manager.knowledge.whole()
     await loom.turn(loom.load(last), "Two.")
     behind = ["behind the source", "behind the fork", "behind the fork of the fork"]
     assert loom.model.said() == ["One.", "ok", *behind, "Two."]

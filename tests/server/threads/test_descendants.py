@@ -94,7 +94,7 @@ async def test_a_descendant_that_is_not_loaded_is_caught_up_with_too(home: House
     child = home.born(root)
     await home.said(child, "say 30 words")
     home.threads.clock = lambda: 1 << 60
-    assert set(await home.threads.sweep()) == {root, child}
+    assert set(await home.threads.upkeep.sweep()) == {root, child}
     home.threads.clock = home.threads._ground.clock
     async with home.talking() as talk:
         await talk.ask("thread/resume", threadId=root, sinceSeq=0, descendants={child: 0})

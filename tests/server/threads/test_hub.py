@@ -97,7 +97,7 @@ class House:
 
     def __init__(self) -> None:
         self.source = Source()
-        self.hub = Hub(self.source)
+        self.hub = Hub(self.source, self.source.parent)
 
     def join(self, client: Client, cursor: int | None = 0) -> Client:
         self.hub.join(client)

@@ -21,6 +21,7 @@ from threadloom.agent.collab.validate import Refused
 from threadloom.events import Aside
 from threadloom.threads import say
 from threadloom.threads.forks import fork
+from threadloom.threads.offspring import ordered
 from threadloom.threads.report_text import LONGEST
 from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.values.genealogy import CallbackConfig
@@ -41,8 +42,7 @@ async def killed(kin: Family) -> AsyncIterator[Family]:
 
 def unborn(kin: Family, parent: Thread, prompt: str, **order: Any) -> Thread:
     """An agent whose process goes before its first turn."""
-    branch = kin.manager.branch(parent.id)
-    made = kin.manager.start(branch._birth(parent, kin.order(prompt, **order)))
+    made = kin.manager.start(ordered(parent, kin.order(prompt, **order)))
     made.announce()
     return made
 
@@ -56,14 +56,14 @@ async def test_a_child_that_was_killed_in_its_first_turn_has_ended(kin: Family, 
     child = kin.child(parent, "hold x", **order)
     await kin.until(lambda: kin.voice.heard[child.id])
     async with killed(kin) as after:
-        await after.manager.recovered()
+        await after.manager.knowledge.whole()
         assert after.manager.status(child.id) == "interrupted"
         [_, node] = after.manager.trees.tree(parent.id)[1]
         assert (node.thread_id, node.status) == (child.id, "interrupted")
         with anyio.fail_after(SECONDS):
             waited = await after.manager.branch(parent.id).wait([child.id], SECONDS)
         assert waited.standings[child.id].status == "interrupted"
-        await after.manager.take_up()
+        await after.manager.upkeep.take_up()
         await after.quiet()
         assert after.manager.status(child.id) == "interrupted"
 
@@ -75,7 +75,7 @@ async def test_what_a_child_was_spawned_for_is_begun_where_its_process_went_befo
     parent = kin.root()
     child = unborn(kin, parent, "what it is for", **order)
     async with killed(kin) as after:
-        await after.manager.take_up()
+        await after.manager.upkeep.take_up()
         await after.until(lambda: after.manager.status(child.id) == "completed")
         await after.quiet()
         assert after.voice.heard[child.id] == ["what it is for"]
@@ -85,7 +85,7 @@ async def test_whoever_loads_the_owner_has_such_a_child_too(kin: Family) -> None
     parent = kin.root()
     child = unborn(kin, parent, "what it is for", callback=SILENT)
     async with killed(kin) as after:
-        await after.manager.recovered()
+        await after.manager.knowledge.whole()
         after.manager.get(parent.id)
         await after.until(lambda: after.manager.status(child.id) == "completed")
 
@@ -98,7 +98,7 @@ async def test_what_another_process_runs_is_not_taken_for_dead(kin: Family) -> N
     row = kin.manager.row(child.id)
     other = Family(kin.room, kin._tasks)
     try:
-        await other.manager.recovered()
+        await other.manager.knowledge.whole()
         assert kin.store.holder(row.root) is None, "its own"
         assert other.manager.held(row.root)
         assert other.manager.status(child.id) == "running"
@@ -123,7 +123,7 @@ async def test_a_turn_of_which_only_the_status_was_written_is_none(kin: Family) 
     await kin.turn(thread, "hello")
     thread.emit(say.active(thread.id))  # the power goes here
     async with killed(kin) as after:
-        await after.manager.recovered()
+        await after.manager.knowledge.whole()
         assert after.manager.get(thread.id).state.rest.thread.status.type == "idle"
 
 
@@ -174,7 +174,7 @@ async def test_a_report_that_nobody_is_there_to_take_is_shown(home: House) -> No
             assert node["keptReports"] == kept
             home.threads.unload(home.thread(child))
         turns = (await talk.ask("thread/resume", threadId=root))["thread"]["turns"]
-        await home.threads.sweep()
+        await home.threads.upkeep.sweep()
         home.threads.reports.deliver(home.thread(child))
         if [it["status"] for it in turns] != ["completed"]:  # it may have been told before it was resumed for us
             await talk.until("turn/completed", threadId=root)
@@ -230,9 +230,9 @@ async def test_a_thread_that_has_work_stays_in_memory(kin: Family) -> None:
     child = kin.child(waiting, "done")
     await kin.until(lambda: waiting.queue.entries and not child.state.rest.due_reports)
     kin.time += HALF_AN_HOUR
-    assert set(await kin.manager.sweep()) == {idle.id, child.id}
+    assert set(await kin.manager.upkeep.sweep()) == {idle.id, child.id}
     kin.time += HALF_AN_HOUR
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.told(waiting) == [(child.id, "completed")]
 
@@ -246,8 +246,8 @@ async def test_a_child_whose_report_waits_for_somebody_stays_in_memory(
         child = kin.child(parent)
         await kin.until(lambda: child.state.rest.due_reports and not child.ending)
         kin.time += HALF_AN_HOUR
-        assert await kin.manager.sweep() == [parent.id]
-    await kin.manager.sweep()
+        assert await kin.manager.upkeep.sweep() == [parent.id]
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.told(parent) == [(child.id, "completed")]
 
@@ -260,8 +260,8 @@ async def test_a_report_that_nobody_can_take_holds_no_thread_in_memory(kin: Fami
     kin.voice.let_go("x")
     await kin.until(lambda: child.state.rest.due_reports and not child.ending)
     kin.time += HALF_AN_HOUR
-    assert await kin.manager.sweep() == [child.id]
-    await kin.manager.sweep()
+    assert await kin.manager.upkeep.sweep() == [child.id]
+    await kin.manager.upkeep.sweep()
     assert child.id not in kin.manager.loaded, "its tree is nobody's now"
 
 
@@ -273,7 +273,7 @@ async def test_a_sweep_takes_up_what_is_due_in_a_tree_that_is_ours(kin: Family) 
     child.queue.add(words("by itself"), "c1")
     kin.manager.unload(child)
     await kin.manager.settled()
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.voice.heard[child.id] == ["hold x", "by itself"]
 

@@ -18,8 +18,10 @@ from threadloom.store.logfile import RolloutLog
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
 from threadloom.threads import hub as hub_module
+from threadloom.threads.birth import Birth
 from threadloom.threads.defaults import Defaults, plain
-from threadloom.threads.manager import IDLE, Birth, Manager
+from threadloom.threads.manager import Manager
+from threadloom.threads.upkeep import IDLE
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.thread import ThreadStartParams
 
@@ -166,10 +168,10 @@ async def test_a_thread_whose_end_is_being_written_is_not_unloaded(home: House, 
         running = home.speak(thread_id, "echo x")
         with anyio.fail_after(SECONDS):
             await disk.reached.wait()
-        assert await home.threads.sweep() == []
+        assert await home.threads.upkeep.sweep() == []
     with anyio.fail_after(SECONDS):
         await running.done.wait()
-    assert await home.threads.sweep() == [thread_id]
+    assert await home.threads.upkeep.sweep() == [thread_id]
 
 
 async def test_a_start_behind_an_interrupt_of_somebody_else_begins_a_new_turn(home: House, disk: Disk) -> None:
@@ -243,7 +245,7 @@ async def test_a_client_that_left_before_its_answer_follows_nothing(home: House)
         await until(lambda: len(home.place.app._connections) == 1)
         assert not home.threads.hub.followed(thread_id)
         home.threads.clock = lambda: 1 << 60
-        assert await home.threads.sweep() == [thread_id]
+        assert await home.threads.upkeep.sweep() == [thread_id]
 
 
 # ── a thread let go ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,15 +277,15 @@ async def test_a_thread_that_nobody_uses_leaves_memory_after_a_while(tmp_path: P
             thread.announce()
         busy.start_turn(words("wait")).shown.set()
         clock.pass_seconds(IDLE - 1)
-        assert await manager.sweep() == []
+        assert await manager.upkeep.sweep() == []
         clock.pass_seconds(1)
-        assert await manager.sweep() == [idle.id]  # never one with work in it
+        assert await manager.upkeep.sweep() == [idle.id]  # never one with work in it
         assert list(manager.loaded) == [busy.id]
         await busy.interrupt()
         clock.pass_seconds(IDLE - 1)
-        assert await manager.sweep() == []
+        assert await manager.upkeep.sweep() == []
         clock.pass_seconds(1)
-        assert await manager.sweep() == [busy.id]
+        assert await manager.upkeep.sweep() == [busy.id]
         await manager.stop()
         manager.close()
 
@@ -293,9 +295,9 @@ async def test_an_unloaded_thread_says_so_and_can_be_taken_up_again(home: House)
         thread_id = (await talk.start())["id"]
         await talk.turn(thread_id, "echo Before.")
         home.threads.clock = lambda: 1 << 60  # late enough for anything
-        assert await home.threads.sweep() == []  # somebody follows it
+        assert await home.threads.upkeep.sweep() == []  # somebody follows it
         await talk.ask("thread/unsubscribe", threadId=thread_id)
-        assert await home.threads.sweep() == [thread_id]
+        assert await home.threads.upkeep.sweep() == [thread_id]
         told = await watcher.until("thread/closed")
         assert (told["threadId"], told["reason"], "by" in told) == (thread_id, "unloaded", False)
         assert (await talk.ask("thread/loaded/list"))["data"] == []
@@ -317,7 +319,7 @@ async def test_where_the_index_lags_the_log_says_how_far_a_thread_came(
     monkeypatch.setattr(thread.store.index, "put", lambda *rows: None)
     thread.set_name("Not in the index")
     home.threads.unload(thread)
-    late, head = home.threads.behind(thread.id, 0, 100, merge=False)
+    late, head = home.threads.logs.behind(thread.id, 0, 100, merge=False)
     assert (head, [it.seq for it in late]) == (2, [1, 2])
 
 

@@ -159,7 +159,7 @@ async def test_nothing_starts_while_it_is_paused(kin: Family) -> None:
     thread.queue.add(words("a"), "a")
     thread.queue.pump()
     await kin.turn(thread, "by hand")
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await settle()
     assert kin.voice.heard[thread.id] == ["by hand"]
     assert kin.claims(thread) == []

@@ -148,7 +148,7 @@ async def test_work_goes_on_meanwhile(rebuilding: tuple[House, Talk], written: l
     assert not any(it.get("id") == closing for it in talk.log)
     slow.go_on.set()
     assert [it["threadId"] for it in (await talk.answer(closing))["report"]] == [fresh]
-    await home.threads.recovered()
+    await home.threads.knowledge.whole()
     everything = await listed(talk)
     assert set(everything) == {*written, fresh, fork}
     read = await talk.ask("thread/read", threadId=written[-1], includeTurns=True)
@@ -204,7 +204,7 @@ async def test_where_every_server_has_ended_well_no_list_waits(gated: tuple[Hous
         assert len((await talk.ask("thread/read", threadId=ids[0], includeTurns=True))["thread"]["turns"]) == 2
         assert talk.heard("backgroundEvent") == []
         gate.set()
-        await home.threads.recovered()
+        await home.threads.knowledge.whole()
 
 
 async def test_where_one_has_not_a_list_waits_for_what_it_may_have_left(

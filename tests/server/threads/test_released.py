@@ -82,13 +82,13 @@ async def test_after_a_close_nothing_is_held(home: House, tmp_path: Path) -> Non
         before = Held()
         tree = await busy(home, talk, tmp_path)
         assert Held() != before
-        assert list(threads._leases) == [tree.root]
-        assert threads.running_below(tree.root) == [tree.child]
+        assert list(threads.leases.roots) == [tree.root]
+        assert threads.lineage.running_below(tree.root) == [tree.child]
         await talk.ask("thread/close", threadId=tree.root)
         assert threads.loaded == {}
         assert not Path(f"/proc/{tree.pid}").exists()  # noqa: ASYNC240 (a moment, in a test)
-        assert threads._leases == {}
-        assert threads.running_below(tree.root) == []
+        assert list(threads.leases.roots) == []
+        assert threads.lineage.running_below(tree.root) == []
         assert list(threads.hub.questions.askers) == []
         assert not any(threads.hub.followed(it) for it in tree.everyone)
         with anyio.fail_after(SECONDS):

@@ -215,7 +215,7 @@ async def test_what_nobody_can_take_is_kept_and_handed_over_later(kin: Family) -
     child = kin.manager.get(child.id)
     assert child.state.rest.due_reports, "it is still there"
     await kin.manager.cascade.reopen(top.id)
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.told(top) == [(child.id, "completed")]
 
@@ -294,7 +294,7 @@ async def test_a_report_that_cannot_be_made_breaks_nothing_and_is_tried_again(
         kin.voice.let_go("x")
         await kin.until(lambda: len(child.state.rest.due_reports) == 2 and not child.ending)
     assert kin.told(parent) == []
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.told(parent) == [(child.id, "completed"), (child.id, "completed")]
 
@@ -318,7 +318,7 @@ async def test_what_ended_later_does_not_overtake_a_report_that_the_disk_refused
         kin.time += 1
         kin.voice.let_go(name)
         await kin.until(lambda it=child: it.state.rest.last_end and not it.ending)
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.until(lambda: parent.queue.state.length == 2)
     told = [it.report.child_thread_id for it in parent.queue.entries if it.report]
     assert told == [it.id for it in children.values()]
@@ -328,7 +328,7 @@ async def test_a_sweep_finds_what_a_missed_wake_left_behind(kin: Family) -> None
     parent = kin.root()
     parent.queue.add(words("by itself"), "c1")  # nobody triggers it
     assert kin.voice.heard[parent.id] == []
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert kin.voice.heard[parent.id] == ["by itself"]
 
@@ -372,7 +372,7 @@ async def test_an_outage_pauses_the_queue_and_resume_completes_it(kin: Family) -
     late = [kin.child(parent, "x") for _ in range(4)]
     await kin.until(lambda: parent.queue.state.length == 3 and parent.queue.state.paused)
     asked = len(kin.voice.heard[parent.id])
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     for _ in range(50):
         await checkpoint()
     assert len(kin.voice.heard[parent.id]) == asked, "nothing burns"
@@ -447,7 +447,7 @@ async def test_an_outage_amid_a_storm_pauses_it_and_resume_completes_it(home: Ho
         queue = home.thread(root).queue
         await so(lambda: queue.state.paused and len(voice.heard[root]) + queue.state.length == number)
         burnt, waiting = len(voice.heard[root]), queue.state.length
-        await home.threads.sweep()
+        await home.threads.upkeep.sweep()
         for _ in range(50):
             await checkpoint()
         assert (await talk.ask("thread/read", threadId=root))["thread"]["queue"] == {
@@ -484,7 +484,7 @@ async def test_a_storm_that_is_gathered_is_few_turns_and_failures_come_first(kin
     await work.done.wait()
     kin.time += 60_000  # for the rest, which does not fill a turn
     await kin.until(lambda: parent.queue.state.length < 16)
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     claims = kin.claims(parent)
     assert len(claims) <= -(-number // 16)
@@ -498,10 +498,10 @@ async def test_gathering_waits_for_its_window(kin: Family) -> None:
     parent.set_callback(gathering(5))
     first, second = kin.child(parent, "a"), kin.child(parent, "b")
     await kin.until(lambda: parent.queue.state.length == 2)
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     assert kin.claims(parent) == []
     kin.time += 60_000
-    await kin.manager.sweep()
+    await kin.manager.upkeep.sweep()
     await kin.quiet()
     assert [sorted(it) for it in kin.claims(parent)] == [sorted([first.id, second.id])]
 
@@ -654,7 +654,7 @@ async def test_genealogy_is_on_every_thread(kin: Family) -> None:
     assert (view.spawn_point.turn_id, view.spawn_point.item_index) == (turn, 3)
     assert view.spawn_config is not None
     assert view.spawn_config.callback_config == CallbackConfig()
-    assert kin.manager.children(parent.id) == [child.id], "children are derived, not listed"
+    assert kin.manager.lineage.children(parent.id) == [child.id], "children are derived, not listed"
     assert "children" not in view.model_dump(by_alias=True)
 
 

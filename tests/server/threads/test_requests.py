@@ -19,8 +19,8 @@ from tests.support.talk import SECONDS, Talk
 from threadloom.agent.tools.command import item as command_item
 from threadloom.store.errors import StoreError
 from threadloom.store.logfile import RolloutLog
+from threadloom.threads.birth import Birth
 from threadloom.threads.context.rules import PATIENCE
-from threadloom.threads.manager import Birth
 from threadloom.threads.requests import Requests
 from threadloom_protocol.jsonrpc import Response
 from threadloom_protocol.v2.thread import ThreadStartParams

@@ -76,7 +76,7 @@ async def rebuilt(loom: Studio) -> None:
     await loom.close()
     (loom.room / "home" / "index.sqlite").unlink()
     loom.open()
-    await loom.manager.recovered()
+    await loom.manager.knowledge.whole()
 
 
 async def test_the_next_request_of_a_fork_is_the_one_that_the_saved_thread_would_have_sent(loom: Studio) -> None:
@@ -230,14 +230,14 @@ async def test_an_older_name_stays_forgotten_where_its_log_could_not_be_told(
     one, other = loom.born(), loom.born()
     sessions = Sessions(loom.manager)
     await sessions.save(one.id, "core")
-    real = loom.manager.writing
+    real = loom.manager.logs.writing
 
     def writing(thread_id: str) -> Any:
         if thread_id == one.id:
             raise StoreError("another process has it")
         return real(thread_id)
 
-    monkeypatch.setattr(loom.manager, "writing", writing)
+    monkeypatch.setattr(loom.manager.logs, "writing", writing)
     await sessions.save(other.id, "core")
     assert sessions.find("core").thread_id == other.id
     await sessions.delete("core")
@@ -292,7 +292,7 @@ async def test_a_deleted_thread_is_kept_for_its_name_and_goes_with_it(loom: Stud
     assert not loom.manager.exists(thread.id)
     assert logs(loom) == [f"{thread.id}*"]
     await loom.again()
-    await loom.manager.recovered()
+    await loom.manager.knowledge.whole()
     sessions = Sessions(loom.manager)
     [shown], _ = sessions.page(9, None)
     assert (shown.thread_id, shown.path) == (thread.id, str(next((loom.room / "home").rglob("*.kept"))))
@@ -332,7 +332,7 @@ async def test_a_purge_takes_it_from_names_and_forks_and_the_forks_go_on_without
     with pytest.raises(InvalidRequest, match="there is no saved session or thread `core`"):
         Sessions(loom.manager).find("core")
     await loom.again()
-    await loom.manager.recovered()
+    await loom.manager.knowledge.whole()
     again = loom.load(made)
     assert await loom.turn(again, "three") == "completed"
     assert [it for it in ("one", "two", "three") if it in loom.model.said()] == ["two", "three"]

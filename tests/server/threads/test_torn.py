@@ -110,7 +110,7 @@ async def served(
 
 async def goes_on(room: Path, thread_id: str) -> None:
     async with studio(room) as loom:
-        await loom.manager.recovered()
+        await loom.manager.knowledge.whole()
         assert await loom.turn(loom.manager.get(thread_id), "go on") == "completed"
 
 
@@ -173,7 +173,7 @@ async def test_a_log_without_a_header_is_told_and_goes_on_from_what_else_is_know
     reports.clear()
     async with studio(home.parent) as loom:
         assert isinstance(loom, Studio)
-        await loom.manager.recovered()
+        await loom.manager.knowledge.whole()
         if index or started:
             thread = loom.manager.get(told.thread_id)
             assert thread.state.rest.thread.name == "The last word"
@@ -195,6 +195,6 @@ async def test_a_thread_whose_settings_are_lost_may_do_nothing_that_nobody_has_a
     (home / told.log).write_bytes(b"?" * 9 + told.whole[9:])
     (home / "index.sqlite").unlink()
     async with studio(home.parent) as loom:
-        await loom.manager.recovered()
+        await loom.manager.knowledge.whole()
         settings = loom.manager.get(told.thread_id).state.rest.settings
     assert (settings.approval_policy, settings.sandbox_policy.type) == ("untrusted", "readOnly")

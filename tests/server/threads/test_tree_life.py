@@ -119,7 +119,7 @@ class Life:
             self.manager.cascade.clock = self.clock
             self.slow = self.manager._ground.agent = Slow(self.manager._ground.agent, self.clock)
             self._publish, self.manager.hub.publish = self.manager.hub.publish, self._published  # type: ignore[method-assign]
-            await self.manager.take_up()
+            await self.manager.upkeep.take_up()
             self._found()
             try:
                 yield
@@ -284,12 +284,12 @@ class Life:
         rest = self.manager.rest(thread_id)
         if not rest.closed:
             return [thread_id]
-        below = [thread_id, *self.manager.descendants(thread_id)]
+        below = [thread_id, *self.manager.lineage.descendants(thread_id)]
         return [it for it in below if self.manager.rest(it).closed_by == rest.closed_by]
 
     def _children_first(self, order: list[str]) -> None:
         for at, it in enumerate(order):
-            owner = self.manager.parent(it)
+            owner = self.manager.lineage.parent(it)
             assert owner not in order[:at], f"{owner} went before what it owned"
 
     def check(self) -> None:
@@ -299,9 +299,9 @@ class Life:
         assert {it: told.owner for it, told in logs.items()} == self.born
         for it, told in logs.items():
             owner = None if told.freed else told.owner
-            assert (self.manager.status(it) == "shutdown", self.manager.parent(it)) == (told.closed, owner)
+            assert (self.manager.status(it) == "shutdown", self.manager.lineage.parent(it)) == (told.closed, owner)
             assert told.closed or owner is None or not logs[owner].closed, f"{it} outlived {owner}"
-            assert self.manager.rest(it).thread.session_id == self.manager.origin(it)[-1]
+            assert self.manager.rest(it).thread.session_id == self.manager.lineage.origin(it)[-1]
 
 
 async def run(room: Path, operations: list[tuple[Any, ...]]) -> None:

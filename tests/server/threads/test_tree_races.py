@@ -96,7 +96,7 @@ async def test_a_resume_in_the_middle_of_a_close_comes_after_it(home: House) -> 
         with anyio.fail_after(SECONDS):
             while not home.thread(child).sealed:
                 await checkpoint()
-        sibling = home.threads.children(root)[-1]
+        sibling = home.threads.lineage.children(root)[-1]
         resuming = await talk.send("thread/resume", {"threadId": child})
         with anyio.fail_after(SECONDS):
             await anyio.wait_all_tasks_blocked()
@@ -140,4 +140,4 @@ async def test_a_close_while_a_birth_waits_for_its_approval_lets_nothing_be_born
         assert [it["threadId"] for it in report] == [root]
         await talk.reply(question, {"decision": "accept"})
         assert (await talk.until("serverRequest/rejected"))["reason"] == "alreadyResolved"
-        assert home.threads.descendants(root) == []
+        assert home.threads.lineage.descendants(root) == []

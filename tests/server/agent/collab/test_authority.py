@@ -67,7 +67,7 @@ async def closed(troupe: Troupe, whom: str, answer: Any) -> None:
     with anyio.fail_after(SECONDS):  # one that closes itself has its answer first
         while troupe.home.threads.status(whom) != "shutdown":
             await checkpoint()
-    assert {troupe.home.threads.status(it) for it in troupe.home.threads.descendants(whom)} <= {"shutdown"}
+    assert {troupe.home.threads.status(it) for it in troupe.home.threads.lineage.descendants(whom)} <= {"shutdown"}
 
 
 async def interrupted(troupe: Troupe, whom: str, answer: Any) -> None:
@@ -85,7 +85,7 @@ async def annotated(troupe: Troupe, whom: str, answer: Any) -> None:
 
 
 async def resumed(troupe: Troupe, whom: str, answer: Any) -> None:
-    above = troupe.home.threads.origin(whom)
+    above = troupe.home.threads.lineage.origin(whom)
     assert "shutdown" not in {troupe.home.threads.status(it) for it in above}
 
 

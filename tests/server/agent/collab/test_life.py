@@ -244,7 +244,7 @@ async def test_a_word_of_the_user_ends_it(troupe: Troupe) -> None:
     await troupe.at_rest(root)
     outputs = [it["output"] for it in thread.history() if it.get("type") == "function_call_output"]
     assert orjson.loads(outputs[-1]) == {"status": {}, "timed_out": False, "steered": True}
-    [agent] = troupe.home.threads.children(root)
+    [agent] = troupe.home.threads.lineage.children(root)
     assert troupe.home.thread(agent).running is not None
     [item] = [it for it in troupe.items(root) if it["tool"] == "wait"]
     assert (item["status"], item["agentsStates"]) == ("completed", {})
@@ -272,7 +272,7 @@ async def test_an_interrupt_of_the_waiting_one_ends_the_wait_and_nothing_else(tr
     with anyio.fail_after(SECONDS):
         while not any(it["tool"] == "wait" for it in troupe.items(child, "started")):
             await checkpoint()
-    [deep] = troupe.home.threads.children(child)
+    [deep] = troupe.home.threads.lineage.children(child)
     await troupe.home.thread(child).interrupt()
     [waited] = [it for it in troupe.items(child) if it["tool"] == "wait"]
     assert waited["status"] == "interrupted"
@@ -399,7 +399,7 @@ async def test_one_that_closes_itself_goes_like_any_other_subtree(troupe: Troupe
             await checkpoint()
     assert [threads.status(it) for it in below] == ["shutdown"] * 2
     assert {threads.rest(it).closed_by for it in (*below, agent)} == {agent}
-    assert (threads.status(free), threads.parent(free)) == ("running", None)
+    assert (threads.status(free), threads.lineage.parent(free)) == ("running", None)
     assert len(troupe.lines(agent, "turn/started")) == 1
     assert troupe.lines(agent, "thread/queue/changed") == []
     [report] = troupe.home.thread(root).queue.entries

@@ -30,7 +30,7 @@ async def test_a_question_about_a_directory_waits_for_its_answer(tmp_path: Path,
         await talk.decide(question, "accept")
         turn = (await talk.until("turn/completed", threadId=root))["turn"]
         assert turn["status"] == "completed"
-        [agent] = home.threads.children(root)
+        [agent] = home.threads.lineage.children(root)
         assert home.threads.rest(agent).settings.cwd == str(elsewhere)
         troupe = Troupe(home, work)
         items = [it["item"] for it in troupe.lines(root, "item/completed")]
@@ -48,7 +48,7 @@ async def test_rights_are_the_same_in_the_next_life(tmp_path: Path, conformance:
         await troupe.at_rest(agent)
         (troupe.templates / "quiet.md").write_text("---\ndescription: d\n---\n")
     async with house(tmp_path / "home", conformance) as home:
-        await home.threads.recovered()
+        await home.threads.knowledge.whole()
         troupe = Troupe(home, tmp_path / "work")
         troupe.busy(agent)
         thread = home.thread(agent)

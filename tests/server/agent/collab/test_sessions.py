@@ -148,8 +148,8 @@ async def test_a_session_can_have_sessions(troupe: Troupe) -> None:
     session = await create(troupe, root, script)
     answer = await troupe.ask(root, "wait_session", session_id=session, timeout_ms=10_000)
     assert '{"result":"Deep."}' in answer["result"]
-    [deep] = troupe.home.threads.children(session)
-    assert troupe.home.threads.depth(deep) == 2
+    [deep] = troupe.home.threads.lineage.children(session)
+    assert troupe.home.threads.lineage.depth(deep) == 2
 
 
 # ── wait_session ──────────────────────────────────────────────────────────────────────────────────────────────────────
