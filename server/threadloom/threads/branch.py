@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from pydantic import ValidationError
 
-from threadloom.agent.base import Item, Question, Steering, ToolCall
 from threadloom.agent.collab.base import OUTSIDE, ActiveAgent, Closed, Scope, Sent, SpawnOrder, Standing, Waited
 from threadloom.agent.collab.validate import Refused
+from threadloom.agent.floor import Question
+from threadloom.agent.sampling import Item, ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.agent.templates.resolve import Parent
 from threadloom.ids import uuid7
 from threadloom.threads import say

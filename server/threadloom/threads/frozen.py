@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import Field
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom.store.base import Base, SavedRow, Store, StoreError
 from threadloom.threads import forks

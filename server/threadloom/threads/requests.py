@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import orjson
 
-from threadloom.agent.base import Question, ToolCall
+from threadloom.agent.floor import Question
+from threadloom.agent.sampling import ToolCall
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
 from threadloom.log import logger
@@ -155,7 +156,7 @@ class Requests:
 
 
 class Desk:
-    """The floor of one turn. See `agent.base.Floor`."""
+    """The floor of one turn. See `agent.floor.Floor`."""
 
     def __init__(self, thread: Thread, running: Running) -> None:
         self._thread = thread

@@ -13,9 +13,11 @@ import anyio
 import orjson
 from anyio.abc import TaskGroup
 
-from threadloom.agent.base import Agent, Batch, ModelError, Steering, Tool, ToolCall, TurnInput, Usage
+from threadloom.agent.base import Agent, Batch, Tool, TurnInput
 from threadloom.agent.collab.base import Tree
 from threadloom.agent.history import ABORTED, unanswered
+from threadloom.agent.sampling import ModelError, ToolCall, Usage
+from threadloom.agent.steering import Steering
 from threadloom.agent.templates.policy import NOTHING, Policy
 from threadloom.events import Aside, Emission
 from threadloom.exec.terminals import Terminals
