@@ -21,7 +21,7 @@ from threadloom.threads.attachments import attached
 from threadloom.threads.birth import Birth
 from threadloom.threads.inputs import WRITTEN, Files, check
 from threadloom.threads.reports import report_id
-from threadloom.threads.state import Resting
+from threadloom.threads.resting import Resting
 from threadloom_protocol.errors import InvalidParams, InvalidRequest
 from threadloom_protocol.v2 import approval
 from threadloom_protocol.v2.values.content import UserInput

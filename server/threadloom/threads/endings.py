@@ -9,7 +9,7 @@ from threadloom.agent.history import message_item
 from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom.threads import say, shell_text
-from threadloom.threads.state import OpenTurn
+from threadloom.threads.opened import OpenTurn
 from threadloom_protocol.v2.values.items import (
     AgentMessageThreadItem,
     CollabAgentToolCallThreadItem,

@@ -16,7 +16,7 @@ from threadloom.log import logger
 from threadloom.store.errors import StoreError
 from threadloom.threads import say
 from threadloom.threads.questions import Open
-from threadloom.threads.state import Asked
+from threadloom.threads.resting import Asked
 from threadloom_protocol.v2 import V2
 
 if TYPE_CHECKING:

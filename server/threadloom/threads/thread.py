@@ -34,11 +34,12 @@ from threadloom.threads.hub import Hub
 from threadloom.threads.inputs import NO_FILES, WRITTEN, Content, Files, check, taken
 from threadloom.threads.journal import Journal, now
 from threadloom.threads.lost import lost_item
+from threadloom.threads.opened import OpenTurn
 from threadloom.threads.queue import Queue
 from threadloom.threads.replay import Replayed
 from threadloom.threads.reports import due_report
 from threadloom.threads.requests import Desk, Requests
-from threadloom.threads.state import Asked, OpenTurn, Queued
+from threadloom.threads.resting import Asked, Queued
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.values.genealogy import CallbackConfig
