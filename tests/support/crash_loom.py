@@ -14,9 +14,10 @@ import anyio
 import orjson
 from anyio.lowlevel import checkpoint
 
-from threadloom.agent.base import Batch, ModelError, TurnInput
+from threadloom.agent.base import Batch, TurnInput
 from threadloom.agent.loop import Loop
 from threadloom.agent.models.rehearsal import Rehearsal
+from threadloom.agent.sampling import ModelError
 from threadloom.app import App
 from threadloom.config import Settings
 from threadloom.events import Aside, Emission

@@ -10,7 +10,8 @@ from typing import Final
 from tests.seeds.reports import JOURNEY, LEFT, QUEUE, REPORTS
 from tests.support.guards import SERVER, THREAD, Guard, Workshop
 
-STATE: Final = f"{SERVER}/threads/state.py"
+MARKS: Final = f"{SERVER}/threads/marks.py"
+STEPS: Final = f"{SERVER}/threads/steps.py"
 QUEUED: Final = f"{SERVER}/threads/queue.py"
 REPORT: Final = f"{SERVER}/threads/reports.py"
 CASCADE: Final = f"{SERVER}/threads/cascade.py"
@@ -22,16 +23,16 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "what is known is not queued again",
         "R1",
-        STATE,
-        'case "queued" if not self.knows(mark["entry"]["id"]):',
-        'case "queued":',
+        MARKS,
+        'if not state.rest.knows(mark["entry"]["id"]):',
+        "if True:",
         f"{QUEUE}::test_taking_lines_in_once_more_changes_nothing",
     ),
     Guard(
         "a report is handed over once",
         "F1",
         QUEUED,
-        "if not self._thread.state.knows(entry.id):",
+        "if not self._thread.state.rest.knows(entry.id):",
         "if True:",
         f"{QUEUE}::test_a_report_can_be_moved_and_taken_out_but_not_edited",
     ),
@@ -158,9 +159,9 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "in the order of ending",
         "F4",
-        STATE,
-        "self._queue([*self.rest.queue, Queued.model_validate",
-        "self._queue([*self.rest.queue[::-1], Queued.model_validate",
+        MARKS,
+        "state.rest.line_up([*state.rest.queue, Queued.model_validate",
+        "state.rest.line_up([*state.rest.queue[::-1], Queued.model_validate",
         f"{REPORTS}::test_a_storm_is_one_turn_after_the_other",
     ),
     Guard(
@@ -174,8 +175,8 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "what was taken and not told comes back",
         "R1",
-        STATE,
-        "    state.give_back()\n",
+        STEPS,
+        "    state.rest.give_back()\n",
         "",
         f"{QUEUE}::test_what_a_torn_claim_has_taken_comes_first_again",
     ),

@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from threadloom.agent.base import ToolCall
 from threadloom.agent.history import call_item, message_item, output_item, user_item
+from threadloom.agent.sampling import ToolCall
 from threadloom.config import home as home_of
 from threadloom.events import Emission, line, record
 from threadloom.seal import sealed, unsealed

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from threadloom.agent.base import (
-    Batch,
+from threadloom.agent.base import Batch, TurnInput
+from threadloom.agent.history import call_item
+from threadloom.agent.sampling import (
     Done,
     Item,
     ItemDone,
@@ -15,10 +16,8 @@ from threadloom.agent.base import (
     Retrying,
     TextDelta,
     ToolCall,
-    TurnInput,
     Usage,
 )
-from threadloom.agent.history import call_item
 from threadloom.agent.streams import Message, Reasoning, Stream
 from threadloom.events import Aside, Emission
 from threadloom_protocol.v2.turn import (

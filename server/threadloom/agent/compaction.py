@@ -7,20 +7,9 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from threadloom.agent.answer import retrying, token_usage
-from threadloom.agent.base import (
-    Batch,
-    Done,
-    Item,
-    Model,
-    ModelError,
-    ModelEvent,
-    Retrying,
-    Sampling,
-    TextDelta,
-    TurnInput,
-    Usage,
-)
+from threadloom.agent.base import Batch, TurnInput
 from threadloom.agent.history import ready, user_item
+from threadloom.agent.sampling import Done, Item, Model, ModelError, ModelEvent, Retrying, Sampling, TextDelta, Usage
 from threadloom.events import Emission
 from threadloom_protocol.v2 import item
 from threadloom_protocol.v2.turn import TokenUsageBreakdown

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from threadloom.agent.base import Item, ToolCall
+from threadloom.agent.sampling import Item, ToolCall
 
 # A call, and what its output is called.
 CALLS: Final[Mapping[str, str]] = {

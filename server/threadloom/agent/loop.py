@@ -10,19 +10,11 @@ from typing import Final
 import anyio
 
 from threadloom.agent.answer import Answer
-from threadloom.agent.base import (
-    Batch,
-    Model,
-    ModelError,
-    ModelEvent,
-    Sampling,
-    Steering,
-    ToolCall,
-    ToolResult,
-    TurnInput,
-)
+from threadloom.agent.base import Batch, ToolResult, TurnInput
 from threadloom.agent.compaction import OVERFLOW, compacted
 from threadloom.agent.history import output_item, ready
+from threadloom.agent.sampling import Model, ModelError, ModelEvent, Sampling, ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.agent.tools.base import answered, freeform_specs
 from threadloom.events import Aside
 from threadloom.ids import uuid7

@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
-from threadloom.agent.base import Item, TurnInput
+from threadloom.agent.base import TurnInput
 from threadloom.agent.history import message_item
+from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom_protocol.v2 import item
 from threadloom_protocol.v2.values.items import AgentMessageThreadItem, ReasoningThreadItem

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from threadloom.agent.base import Action, Question, Tool, TurnInput
+from threadloom.agent.base import Tool, TurnInput
 from threadloom.agent.collab.all import collab_tools
 from threadloom.agent.collab.spawning import Nursery
+from threadloom.agent.floor import Action, Question
 from threadloom.agent.models.base import Catalog
 from threadloom.agent.templates.catalog import Catalog as Templates
 from threadloom.agent.templates.catalog import Shelf

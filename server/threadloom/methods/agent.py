@@ -7,9 +7,9 @@ from typing import Final
 
 import orjson
 
-from threadloom.agent.base import Item
 from threadloom.agent.collab.spawning import Wanted, born
 from threadloom.agent.collab.validate import Refused
+from threadloom.agent.sampling import Item
 from threadloom.agent.templates.base import Persona, Source, Template, UnknownTemplate
 from threadloom.routes import Context, answers
 from threadloom.threads.speech import ready_to_hear, speak

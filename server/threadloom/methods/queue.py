@@ -6,7 +6,7 @@ from typing import Final
 
 from threadloom.routes import Context, Then, answers
 from threadloom.threads.inputs import WRITTEN, check
-from threadloom.threads.state import Queued
+from threadloom.threads.resting import Queued
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import queue

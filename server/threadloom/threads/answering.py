@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from threadloom.agent.base import Batch, ToolCall
+from threadloom.agent.base import Batch
+from threadloom.agent.sampling import ToolCall
 
 if TYPE_CHECKING:
     from threadloom.threads.running import Running

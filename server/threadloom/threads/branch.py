@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from threadloom.agent.base import Item, Steering, ToolCall
 from threadloom.agent.collab.base import OUTSIDE, ActiveAgent, Closed, Scope, Sent, SpawnOrder, Standing, Waited
 from threadloom.agent.collab.validate import Refused
+from threadloom.agent.sampling import Item, ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.agent.templates.resolve import Parent
 from threadloom.threads import elsewhere, say
 from threadloom.threads.attachments import attached
 from threadloom.threads.inputs import check
 from threadloom.threads.offspring import ordered
 from threadloom.threads.reports import report_id
+from threadloom.threads.resting import Resting
 from threadloom.threads.speech import ready_to_hear, speak, written
-from threadloom.threads.state import Resting
 from threadloom_protocol.errors import InvalidParams, InvalidRequest
 from threadloom_protocol.v2.values.items import AgentMessageThreadItem
 from threadloom_protocol.v2.values.sources import SubAgentSessionSource, ThreadSpawnSubAgentSource

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from threadloom.agent.base import TurnInput, Usage
+from threadloom.agent.base import TurnInput
+from threadloom.agent.sampling import Usage
 from threadloom.events import Aside, Emission
 from threadloom.threads import goals, say
 from threadloom.threads.context.additional import Additional, unheard

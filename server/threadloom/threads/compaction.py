@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from threadloom.agent.base import Item, Usage
 from threadloom.agent.compaction import CHARACTERS, estimated
 from threadloom.agent.history import text_of, user_item
+from threadloom.agent.sampling import Item, Usage
 from threadloom.threads.context.rules import Rules
 from threadloom.threads.recall import CONTEXT, GOAL, INPUT, PARENT, REPORT, SUMMARY, Entry, Recall
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadloom.agent.base import Question, ToolCall
+from threadloom.agent.floor import Question
+from threadloom.agent.sampling import ToolCall
 from threadloom.ids import uuid7
 from threadloom.threads import say
 from threadloom_protocol.v2 import approval

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from threadloom.agent.base import Item
 from threadloom.agent.history import message_item
+from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom.threads import say, shell_text
-from threadloom.threads.state import OpenTurn
+from threadloom.threads.opened import OpenTurn
 from threadloom_protocol.v2.values.items import (
     AgentMessageThreadItem,
     CollabAgentToolCallThreadItem,

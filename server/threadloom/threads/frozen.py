@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 from pydantic import Field
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom.store.base import Base, SavedRow, Store, StoreError
 from threadloom.threads import forks
 from threadloom.threads.birth import Birth
+from threadloom.threads.marks import Mark
 from threadloom.threads.recall import Recall, recalled
 from threadloom.threads.replay import marks_of
-from threadloom.threads.state import Mark
 from threadloom.threads.thread import Thread
 from threadloom_protocol.model import Wire
 from threadloom_protocol.v2 import V2

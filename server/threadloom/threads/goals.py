@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
 
-from threadloom.agent.base import Batch, Item
+from threadloom.agent.base import Batch
 from threadloom.agent.history import user_item
+from threadloom.agent.sampling import Item
 from threadloom.events import Aside, Emission
 from threadloom.log import logger
 from threadloom.store.base import StoreError

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.events import Aside, Emission, Record, line, model_line, record
 from threadloom.store.base import Base, EventLog, Row, Store, StoreError
 from threadloom.threads.hub import Hub

@@ -35,7 +35,8 @@ from threadloom.threads.observer import Observer
 from threadloom.threads.reading import Reader
 from threadloom.threads.replay import Replayed, epoch_mark
 from threadloom.threads.reports import Reports
-from threadloom.threads.state import Resting, stored_status
+from threadloom.threads.resting import Resting
+from threadloom.threads.state import stored_status
 from threadloom.threads.thread import Thread
 from threadloom.threads.treeview import TreeView
 from threadloom.threads.upkeep import Upkeep

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from threadloom.agent.base import ToolCall
 from threadloom.agent.history import unanswered
+from threadloom.agent.sampling import ToolCall
 from threadloom.events import Aside
 from threadloom.log import logger
 from threadloom.threads import endings, say
 from threadloom.threads.attachments import attached
 from threadloom.threads.inputs import WRITTEN
 from threadloom.threads.lost import lost_item
-from threadloom.threads.state import OpenTurn
+from threadloom.threads.opened import OpenTurn
 from threadloom_protocol.errors import InvalidRequest
 
 if TYPE_CHECKING:

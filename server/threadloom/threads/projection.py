@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from threadloom.store.base import Folded, Header, Hidden, ItemRow, Row, SavedRow, TextRow, TurnRow
-from threadloom.threads.state import Mark, Resting
+from threadloom.threads.marks import Mark
+from threadloom.threads.resting import Resting
 from threadloom_protocol.model import Recorded
 from threadloom_protocol.v2.item import ItemCompletedNotification, ItemStartedNotification
 from threadloom_protocol.v2.turn import TurnCompletedNotification, TurnStartedNotification

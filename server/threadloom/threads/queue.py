@@ -20,7 +20,7 @@ from threadloom.threads import say
 from threadloom.threads.inputs import NO_FILES, WRITTEN, Files, taken
 from threadloom.threads.recall import REPORT
 from threadloom.threads.report_text import quoted
-from threadloom.threads.state import Queued
+from threadloom.threads.resting import Queued
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.values.genealogy import QueuePause, QueueState
 from threadloom_protocol.v2.values.items import UserMessageThreadItem
@@ -115,7 +115,7 @@ class Queue:
 
     def report(self, entry: Queued) -> None:
         """Put a report at its end; nothing happens where it is known: this step may repeat."""
-        if not self._thread.state.knows(entry.id):
+        if not self._thread.state.rest.knows(entry.id):
             self._put(entry)
 
     # ── what runs ─────────────────────────────────────────────────────────────────────────────────────────────────

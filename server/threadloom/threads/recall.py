@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.store.base import Base, Store
 
 # What stands in the history beside what was said and done.

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 
 from threadloom.log import logger
 from threadloom.store.base import EventLog, Folded, Line, Row
+from threadloom.threads.marks import Mark
 from threadloom.threads.projection import Projection, row
-from threadloom.threads.state import Mark, Resting, ThreadState
+from threadloom.threads.resting import Resting
+from threadloom.threads.state import ThreadState
 from threadloom_protocol.model import Delta, Recorded
 from threadloom_protocol.spec import ServerNotification
 from threadloom_protocol.v2 import V2, item

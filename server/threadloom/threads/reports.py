@@ -14,7 +14,7 @@ from threadloom.log import logger
 from threadloom.store.errors import StoreError
 from threadloom.threads import say
 from threadloom.threads.report_text import PROMPT, SHORT, cut, rendered
-from threadloom.threads.state import Due, Queued, close_id
+from threadloom.threads.resting import Due, Queued, close_id
 from threadloom_protocol.errors import RpcError
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, ChildReport
 from threadloom_protocol.v2.values.items import AgentMessageThreadItem
@@ -67,7 +67,7 @@ class Reports:
                 self._late[to][child.id] = child
                 return None
             parent = None if to is None else self._loaded(child, to)
-            if parent is not None and not parent.state.knows(due.id):
+            if parent is not None and not parent.state.rest.knows(due.id):
                 parent.queue.report(self._entry(child, parent, due))
         except Exception as fault:  # a boundary: whatever is wrong with a report, its child goes on; it is tried again
             log.error("a report waits", thread=child.id, report=due.id, reason=str(fault) or type(fault).__name__)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import orjson
 
-from threadloom.agent.base import Question, ToolCall
+from threadloom.agent.floor import Question
+from threadloom.agent.sampling import ToolCall
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
 from threadloom.log import logger
 from threadloom.store.errors import StoreError
 from threadloom.threads import say
 from threadloom.threads.questions import Open
-from threadloom.threads.state import Asked
+from threadloom.threads.resting import Asked
 from threadloom_protocol.v2 import V2
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Requests:
 
 
 class Desk:
-    """The floor of one turn. See `agent.base.Floor`."""
+    """The floor of one turn. See `agent.floor.Floor`."""
 
     def __init__(self, thread: Thread, running: Running) -> None:
         self._thread = thread

@@ -6,8 +6,10 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
-from threadloom.agent.base import Floor, Item, ModelError, Question, ToolCall, TurnInput
+from threadloom.agent.base import TurnInput
+from threadloom.agent.floor import Floor, Question
 from threadloom.agent.history import message_item, user_item
+from threadloom.agent.sampling import Item, ModelError, ToolCall
 from threadloom.agent.templates.resolve import Spawn
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
@@ -123,7 +125,7 @@ def _alone(tool: Any) -> bool:
 
 
 class Screen:
-    """The floor of a review: what its tools tell the model stays with the reviewer. See `agent.base.Floor`."""
+    """The floor of a review: what its tools tell the model stays with the reviewer. See `agent.floor.Floor`."""
 
     def __init__(self, floor: Floor, review: Review) -> None:
         self._floor = floor

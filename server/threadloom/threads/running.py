@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import anyio
 
-from threadloom.agent.base import Steering
+from threadloom.agent.steering import Steering
 from threadloom.threads.compaction import Compaction
 from threadloom.threads.context.rules import Rules
 

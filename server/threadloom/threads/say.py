@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from threadloom.events import Aside, Emission
-from threadloom.threads.state import Asked
+from threadloom.threads.resting import Asked
 from threadloom_protocol.v2 import approval, goal, history, item, note, queue, roster, stream, thread, turn
 from threadloom_protocol.v2 import settings as room
 from threadloom_protocol.v2.settings import ThreadSettings

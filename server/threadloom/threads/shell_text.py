@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from threadloom.agent.base import Item
 from threadloom.agent.history import user_item
+from threadloom.agent.sampling import Item
 from threadloom.exec.output import for_model
 from threadloom.threads.recall import INPUT
 from threadloom_protocol.v2.values.items import CommandExecutionThreadItem

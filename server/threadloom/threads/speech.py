@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from threadloom.agent.base import Item
 from threadloom.agent.collab.validate import Refused
+from threadloom.agent.sampling import Item
 from threadloom.threads.attachments import attached
 from threadloom.threads.inputs import WRITTEN, Files
 from threadloom_protocol.v2.values.content import UserInput

@@ -28,8 +28,8 @@ from threadloom.threads.journal import Journal
 from threadloom.threads.queue import Queue
 from threadloom.threads.replay import Replayed
 from threadloom.threads.requests import Requests
+from threadloom.threads.resting import Queued
 from threadloom.threads.running import Running
-from threadloom.threads.state import Queued
 from threadloom.threads.turns import Turns
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.settings import ThreadSettings

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from threadloom.agent.base import ModelError, ToolCall
 from threadloom.agent.history import ABORTED, unanswered
+from threadloom.agent.sampling import ModelError, ToolCall
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
 from threadloom.log import logger
@@ -19,9 +19,9 @@ from threadloom.threads import endings, say
 from threadloom.threads.answering import answer
 from threadloom.threads.compaction import Compaction
 from threadloom.threads.context.rules import Rules
+from threadloom.threads.opened import OpenTurn
 from threadloom.threads.reports import due_report
 from threadloom.threads.running import Running
-from threadloom.threads.state import OpenTurn
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.values.turns import TurnError
 

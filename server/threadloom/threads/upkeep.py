@@ -11,7 +11,7 @@ from threadloom.log import logger
 from threadloom.store.base import Store, StoreError
 from threadloom.threads import say
 from threadloom.threads.projection import unfinished
-from threadloom.threads.state import Resting
+from threadloom.threads.resting import Resting
 from threadloom.threads.warming import warm
 from threadloom_protocol.errors import RpcError
 from threadloom_protocol.v2.search import ThreadListResponse

@@ -6,7 +6,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from threadloom.agent.base import Question, Steering, ToolCall, TurnInput
+from threadloom.agent.base import TurnInput
+from threadloom.agent.floor import Question
+from threadloom.agent.sampling import ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.events import Aside, Emission
 from threadloom.threads.defaults import plain
 from threadloom_protocol.v2.values.policy import SandboxPolicy, WorkspaceWriteSandboxPolicy

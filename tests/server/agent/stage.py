@@ -10,21 +10,11 @@ from typing import Any
 import anyio
 import orjson
 
-from threadloom.agent.base import (
-    Batch,
-    Done,
-    Item,
-    Model,
-    ModelEvent,
-    Sampling,
-    Steering,
-    ToolCall,
-    ToolResult,
-    TurnInput,
-    Usage,
-)
+from threadloom.agent.base import Batch, ToolResult, TurnInput
 from threadloom.agent.loop import Loop
 from threadloom.agent.models.rehearsal import Rehearsal
+from threadloom.agent.sampling import Done, Item, Model, ModelEvent, Sampling, ToolCall, Usage
+from threadloom.agent.steering import Steering
 from threadloom.agent.tools.base import Tools
 from threadloom.agent.tools.plan import UpdatePlan
 from threadloom.events import Aside, Emission

@@ -8,9 +8,10 @@ import orjson
 import pytest
 from tests.server.agent.stage import Doing, Stage
 
-from threadloom.agent.base import ToolCall, ToolResult
+from threadloom.agent.base import ToolResult
 from threadloom.agent.models.cast import resolved
 from threadloom.agent.models.script import Call, Echo, complete, parse
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import Tools
 
 NESTED = """\

@@ -9,8 +9,8 @@ import pytest
 from tests.server.agent.stage import said
 
 from threadloom import ids
-from threadloom.agent.base import Item
 from threadloom.agent.history import ready
+from threadloom.agent.sampling import Item
 
 
 def call(call_id: str, kind: str = "function_call") -> Item:

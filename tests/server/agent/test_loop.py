@@ -7,15 +7,9 @@ import orjson
 import pytest
 from tests.server.agent.stage import DONE, Doing, Gate, Scripted, Stage, said, shape
 
-from threadloom.agent.base import (
-    ModelError,
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from threadloom.agent.base import ToolResult
 from threadloom.agent.models.base import Catalog
+from threadloom.agent.sampling import ModelError, ReasoningDelta, TextDelta, ToolCall, Usage
 from threadloom.agent.tools.base import Tools
 
 WHERE = {"threadId": "thread", "turnId": "turn"}

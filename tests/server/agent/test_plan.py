@@ -7,7 +7,7 @@ import orjson
 import pytest
 from tests.server.agent.stage import DONE, Scripted, Stage
 
-from threadloom.agent.base import TextDelta, ToolCall
+from threadloom.agent.sampling import TextDelta, ToolCall
 from threadloom.agent.tools.base import Tools
 from threadloom.agent.tools.plan import UpdatePlan
 

@@ -9,10 +9,11 @@ import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.agent.stage import SECONDS, Doing, Stage, said
 
-from threadloom.agent.base import ModelError, Sampling, TextDelta, ToolCall, ToolResult, Usage
+from threadloom.agent.base import ToolResult
 from threadloom.agent.models.performance import THOUGHT, WORDS
 from threadloom.agent.models.rehearsal import BATCH, Rehearsal
 from threadloom.agent.models.script import FAILURE, JUSTIFICATION, Call, Echo, Step, parse
+from threadloom.agent.sampling import ModelError, Sampling, TextDelta, ToolCall, Usage
 from threadloom.agent.tools.base import Tools
 from threadloom_protocol.v2.turn import TokenUsageBreakdown
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import anyio
 from tests.server.agent.stage import DONE, SECONDS, Doing, Gate, Scripted, Stage, said, shape
 
-from threadloom.agent.base import Batch, ReasoningDelta, Steering, TextDelta, ToolCall, ToolResult
+from threadloom.agent.base import Batch, ToolResult
+from threadloom.agent.sampling import ReasoningDelta, TextDelta, ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.agent.tools.base import Tools
 
 SECOND = [[TextDelta("Very well.")], [DONE]]

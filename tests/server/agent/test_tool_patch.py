@@ -14,7 +14,8 @@ import pytest
 from tests.server.agent.floor import WORKSPACE, FakeFloor, turn_on
 from tests.server.exec.patching import contents, lay, prints, raw
 
-from threadloom.agent.base import ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.command import Commands, ExecCommand
 from threadloom.agent.tools.deciding import CANCELLED, DECLINED
 from threadloom.agent.tools.patch import ApplyPatch, Patches, patch_in

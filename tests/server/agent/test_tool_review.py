@@ -13,8 +13,9 @@ import pytest
 from tests.server.agent.floor import FakeFloor, turn_on
 from tests.server.agent.stage import DONE, Gate, Read, Scripted, said
 
-from threadloom.agent.base import ModelError, ModelEvent, Retrying, Sampling, TextDelta, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.models.rehearsal import Rehearsal
+from threadloom.agent.sampling import ModelError, ModelEvent, Retrying, Sampling, TextDelta, ToolCall
 from threadloom.agent.tools.patch import ApplyPatch, Patches
 from threadloom.agent.tools.review import INSTRUCTIONS, LONGEST, SCHEMA, Guidance, Reviewer
 from threadloom.agent.tools.transcript import DEEDS, LEFT_OUT, PEOPLE, transcript

@@ -15,10 +15,10 @@ from anyio.lowlevel import checkpoint
 from tests.server.threads.house import words
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import Done, ModelError, ModelEvent, Sampling, TextDelta, Usage
 from threadloom.agent.collab.base import SpawnOrder
 from threadloom.agent.history import text_of
 from threadloom.agent.loop import Loop
+from threadloom.agent.sampling import Done, ModelError, ModelEvent, Sampling, TextDelta, Usage
 from threadloom.config.values import Agents
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts

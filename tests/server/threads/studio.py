@@ -15,9 +15,9 @@ from tests.server.agent.stage import Gate
 from tests.server.threads.house import words
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import Done, ModelEvent, Sampling, TextDelta, ToolCall, Usage
 from threadloom.agent.history import text_of
 from threadloom.agent.loop import Loop
+from threadloom.agent.sampling import Done, ModelEvent, Sampling, TextDelta, ToolCall, Usage
 from threadloom.agent.tools.goal import goal_tools
 from threadloom.agent.tools.plan import UpdatePlan
 from threadloom.store.memory import MemoryStore

@@ -13,9 +13,9 @@ from tests.server.agent.stage import Gate
 from tests.server.threads.studio import Studio
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import ModelError, Retrying, ToolCall
 from threadloom.agent.compaction import PICTURE, estimated
 from threadloom.agent.history import user_item
+from threadloom.agent.sampling import ModelError, Retrying, ToolCall
 from threadloom.events import Aside
 from threadloom.store.base import Line
 from threadloom.store.rollout import Rollouts

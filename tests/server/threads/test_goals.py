@@ -11,7 +11,7 @@ from tests.server.agent.stage import Gate
 from tests.server.threads.studio import MORNING, Studio
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import ModelError, ToolCall
+from threadloom.agent.sampling import ModelError, ToolCall
 from threadloom.threads.goals import IDLE, changed
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
@@ -157,9 +157,9 @@ async def test_the_budget_ends_it_and_the_model_is_told_in_time(loom: Studio) ->
 
 
 async def test_what_the_provider_had_at_hand_costs_nothing(loom: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
-    from threadloom.agent import base
+    from threadloom.agent import sampling
 
-    monkeypatch.setattr("tests.server.threads.studio.Usage", lambda input, output: base.Usage(input, 6, output, 1))
+    monkeypatch.setattr("tests.server.threads.studio.Usage", lambda input, output: sampling.Usage(input, 6, output, 1))
     loom.model.will(update("complete"))
     thread = loom.born()
     seek(loom, thread, objective="a")

@@ -19,7 +19,8 @@ from threadloom.threads import say
 from threadloom.threads.defaults import plain
 from threadloom.threads.queue import MOST
 from threadloom.threads.replay import Replayed
-from threadloom.threads.state import MAX_REPORTS, Queued, Resting, ThreadState
+from threadloom.threads.resting import MAX_REPORTS, Queued, Resting
+from threadloom.threads.state import ThreadState
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.values.content import LocalImageUserInput
 from threadloom_protocol.v2.values.genealogy import ChildReport

@@ -22,7 +22,7 @@ from threadloom.threads.forks import fork
 from threadloom.threads.manager import Manager
 from threadloom.threads.queue import Queue
 from threadloom.threads.report_text import LONGEST, cut, quoted, rendered
-from threadloom.threads.state import Queued
+from threadloom.threads.resting import Queued
 from threadloom_protocol.v2.values.genealogy import CallbackConfig
 
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,8 +10,8 @@ from tests.server.agent.stage import Gate
 from tests.server.threads.house import words
 from tests.server.threads.studio import Studio
 
-from threadloom.agent.base import ModelError, ToolCall
 from threadloom.agent.history import text_of
+from threadloom.agent.sampling import ModelError, ToolCall
 from threadloom.agent.templates.policy import Policy
 from threadloom.agent.templates.resolve import Spawn
 from threadloom.threads.findings import SCHEMA, rendered

@@ -18,8 +18,8 @@ from tests.support.crash_saves import TALE, Saver, assert_sendable
 from tests.support.sockets import until
 from tests.support.storing import resealed
 
-from threadloom.agent.base import ToolCall
 from threadloom.agent.history import ABORTED, ready
+from threadloom.agent.sampling import ToolCall
 from threadloom.events import Aside
 from threadloom.store.base import StoreError
 from threadloom.store.logfile import RolloutLog

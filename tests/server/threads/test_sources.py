@@ -11,8 +11,8 @@ from tests.server.threads.studio import Studio
 from threadloom.agent.tools.transcript import transcript
 from threadloom.events import Aside
 from threadloom.threads.context.additional import Additional
+from threadloom.threads.resting import Queued
 from threadloom.threads.shell_text import told
-from threadloom.threads.state import Queued
 from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.turn import AdditionalContextEntry
 from threadloom_protocol.v2.values.content import SkillUserInput, TextUserInput

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from threadloom.agent.base import Item
 from threadloom.agent.collab.base import Scope
+from threadloom.agent.sampling import Item
 from threadloom_protocol.model import Snake
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, Coalesce, OnParentClose
 

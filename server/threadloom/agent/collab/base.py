@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from threadloom.agent.base import Item, Steering, ToolCall
+from threadloom.agent.sampling import Item, ToolCall
+from threadloom.agent.steering import Steering
 from threadloom.agent.templates.policy import Policy
 from threadloom.agent.templates.resolve import Parent
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, OnParentClose, SpawnKind

@@ -8,8 +8,10 @@ from typing import Any
 
 import orjson
 
-from threadloom.agent.base import Floor, Item, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.collab.base import Standing
+from threadloom.agent.floor import Floor
+from threadloom.agent.sampling import Item
 from threadloom.events import Emission
 from threadloom.ids import uuid7
 from threadloom_protocol.v2 import item

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from threadloom.agent.base import Item, ModelError
 from threadloom.agent.collab.base import SpawnOrder, Tree
 from threadloom.agent.collab.validate import Refused, directory, note, settled
 from threadloom.agent.models.base import ModelInfo
+from threadloom.agent.sampling import Item, ModelError
 from threadloom.agent.templates.base import Persona, Template
 from threadloom.agent.templates.catalog import Catalog
 from threadloom.agent.templates.resolve import Asked, Spawn, chosen, default_note, resolve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from threadloom.agent.base import Item
 from threadloom.agent.collab.validate import WAIT_LEAST, WAIT_MOST, WAIT_USUAL
+from threadloom.agent.sampling import Item
 
 _TEXT: Final[Item] = {"type": "string"}
 _FLAG: Final[Item] = {"type": "boolean"}

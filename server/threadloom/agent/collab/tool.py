@@ -7,10 +7,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from threadloom.agent.base import Floor, Item, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.collab.base import Tree
 from threadloom.agent.collab.item import Act
 from threadloom.agent.collab.validate import Refused
+from threadloom.agent.floor import Floor
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 
 A = TypeVar("A", bound=BaseModel)

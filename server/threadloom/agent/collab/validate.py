@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.agent.templates.resolve import MAX_NOTE, Spawn
 
 if TYPE_CHECKING:

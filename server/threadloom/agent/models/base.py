@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from threadloom.agent.base import Model, ModelError
 from threadloom.agent.models.provider import Provider
+from threadloom.agent.sampling import Model, ModelError
 
 if TYPE_CHECKING:
     from threadloom.agent.models.local import Local

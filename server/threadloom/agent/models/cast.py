@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from threadloom.agent.base import Item
 from threadloom.agent.history import text_of
+from threadloom.agent.sampling import Item
 
 EVERYONE: Final = "agents"  # who is waited for, where that is everyone
 MAKERS: Final = {"spawn_agent": ("agent", "agent_id"), "create_session": ("session", "session_id")}

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from threadloom.agent.base import Done, Item, ItemDone, ModelEvent, ReasoningDelta, Sampling, TextDelta, ToolCall, Usage
 from threadloom.agent.models.chat_history import messages
 from threadloom.agent.models.decoding import UNREADABLE, arguments, call_id, count, parsed, string, unreadable
 from threadloom.agent.models.failure import Failure, disconnected, told
+from threadloom.agent.sampling import (
+    Done,
+    Item,
+    ItemDone,
+    ModelEvent,
+    ReasoningDelta,
+    Sampling,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 
 PAGE: Final = "/chat/completions"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from threadloom.agent.base import Item
 from threadloom.agent.history import as_function, text_of
+from threadloom.agent.sampling import Item
 
 Message = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from threadloom.agent.base import Item, ModelEvent
 from threadloom.agent.models.failure import Failure
+from threadloom.agent.sampling import Item, ModelEvent
 from threadloom.ids import uuid7
 
 # What reading data of the wrong shape ends in; to look at every member first would cost every delta.

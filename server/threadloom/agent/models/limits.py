@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from threadloom.agent.base import Item, Sampling
 from threadloom.agent.history import as_function
 from threadloom.agent.models.provider import Provider
+from threadloom.agent.sampling import Item, Sampling
 
 UNSEEN: Final = "[an image, which this model cannot see]"
 

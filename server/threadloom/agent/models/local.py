@@ -18,11 +18,11 @@ import anyio
 import orjson
 from anyio.abc import Process
 
-from threadloom.agent.base import ModelError, ModelEvent, Sampling
 from threadloom.agent.models import embedded
 from threadloom.agent.models.base import LOCAL, ModelInfo
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.remote import Remote
+from threadloom.agent.sampling import ModelError, ModelEvent, Sampling
 from threadloom.log import logger
 
 STARTUP: Final = 60.0  # seconds: it takes about one, and far more on a machine that is busy or short of memory

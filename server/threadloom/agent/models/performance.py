@@ -9,17 +9,6 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from threadloom.agent.base import (
-    Done,
-    Item,
-    ModelError,
-    ModelEvent,
-    ReasoningDelta,
-    Sampling,
-    TextDelta,
-    ToolCall,
-    Usage,
-)
 from threadloom.agent.history import CALLS, OUTPUTS, text_of
 from threadloom.agent.models.cast import resolved
 from threadloom.agent.models.schema import Endless, smallest
@@ -36,6 +25,17 @@ from threadloom.agent.models.script import (
     complete,
     parse,
     upcoming,
+)
+from threadloom.agent.sampling import (
+    Done,
+    Item,
+    ModelError,
+    ModelEvent,
+    ReasoningDelta,
+    Sampling,
+    TextDelta,
+    ToolCall,
+    Usage,
 )
 
 LINES: Final = (

@@ -8,9 +8,9 @@ from typing import Final
 import anyio
 from anyio.lowlevel import checkpoint
 
-from threadloom.agent.base import ModelError, ModelEvent, Sampling
 from threadloom.agent.models.performance import Pause, Performance
 from threadloom.agent.models.script import Fail, Wait
+from threadloom.agent.sampling import ModelError, ModelEvent, Sampling
 
 BATCH: Final = 16  # pieces to a read, as a provider's chunks hold several, so that many words cost little
 

@@ -9,7 +9,6 @@ from contextlib import aclosing, suppress
 import anyio
 import orjson
 
-from threadloom.agent.base import ModelError, ModelEvent, Retrying, Sampling
 from threadloom.agent.models import chat, responses
 from threadloom.agent.models.base import ModelInfo
 from threadloom.agent.models.client import Client, Reply
@@ -20,6 +19,7 @@ from threadloom.agent.models.listing import Listing
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.retry import Tries
 from threadloom.agent.models.sse import Splitter, TooLong
+from threadloom.agent.sampling import ModelError, ModelEvent, Retrying, Sampling
 
 Renewed = Callable[[Provider], Awaitable["Remote | None"]]  # one whose key was refused → the same with another key
 

@@ -7,7 +7,6 @@ from typing import Any, Final, get_args
 
 import orjson
 
-from threadloom.agent.base import Done, Item, ItemDone, ModelEvent, ReasoningDelta, Sampling, TextDelta, ToolCall, Usage
 from threadloom.agent.history import CALLS
 from threadloom.agent.models.decoding import (
     UNREADABLE,
@@ -21,6 +20,17 @@ from threadloom.agent.models.decoding import (
     unreadable,
 )
 from threadloom.agent.models.failure import Failure, disconnected, told
+from threadloom.agent.sampling import (
+    Done,
+    Item,
+    ItemDone,
+    ModelEvent,
+    ReasoningDelta,
+    Sampling,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 from threadloom_protocol.v2.values.item_parts import MessagePhase
 
 PAGE: Final = "/responses"

@@ -9,7 +9,8 @@ from typing import TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from threadloom.agent.base import Item, Tool, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import Tool, ToolResult, TurnInput
+from threadloom.agent.sampling import Item, ToolCall
 
 A = TypeVar("A", bound=BaseModel)
 

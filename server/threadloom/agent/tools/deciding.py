@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from threadloom.agent.base import Action, Question, ToolCall, TurnInput
+from threadloom.agent.base import TurnInput
+from threadloom.agent.floor import Action, Question
+from threadloom.agent.sampling import ToolCall
 from threadloom_protocol.v2.approval import ApplyNetworkPolicyAmendmentCommandExecutionApprovalDecision
 
 Decision = Literal["accept", "acceptForSession", "decline", "cancel"]

@@ -6,7 +6,8 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from threadloom.agent.base import Goals, Item, Tool, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import Goals, Tool, ToolResult, TurnInput
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 from threadloom_protocol.model import Snake
 

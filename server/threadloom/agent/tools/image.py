@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from anyio import to_thread
 
-from threadloom.agent.base import Item, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.pictures import picture, reason
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 from threadloom.events import Emission
 from threadloom.ids import uuid7

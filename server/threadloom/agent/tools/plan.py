@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from threadloom.agent.base import Item, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 from threadloom.events import Emission
 from threadloom_protocol.model import Snake

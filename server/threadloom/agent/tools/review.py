@@ -11,8 +11,10 @@ import anyio
 import orjson
 from pydantic import ConfigDict, ValidationError
 
-from threadloom.agent.base import Action, Item, Model, ModelError, Question, Retrying, Sampling, TextDelta, TurnInput
+from threadloom.agent.base import TurnInput
+from threadloom.agent.floor import Action, Question
 from threadloom.agent.history import user_item
+from threadloom.agent.sampling import Item, Model, ModelError, Retrying, Sampling, TextDelta
 from threadloom.agent.tools.deciding import Reviewed
 from threadloom.agent.tools.transcript import transcript
 from threadloom.events import Emission

@@ -8,8 +8,8 @@ from typing import Final
 
 import orjson
 
-from threadloom.agent.base import Item
 from threadloom.agent.history import CALLS, OUTPUTS, text_of
+from threadloom.agent.sampling import Item
 
 PEOPLE: Final = 16_000  # characters of what was asked for: whether it was wanted is the question
 DEEDS: Final = 12_000  # characters of all else

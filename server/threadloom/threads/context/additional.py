@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 from threadloom.threads.recall import BESIDE, Recall
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.turn import AdditionalContextEntry

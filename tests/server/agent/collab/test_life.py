@@ -12,9 +12,10 @@ from tests.server.agent.collab.troupe import NOBODY, Troupe
 from tests.server.threads.house import words
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import ToolCall, ToolResult
+from threadloom.agent.base import ToolResult
 from threadloom.agent.collab.specs import CLOSE_AGENT, RESUME_AGENT, SEND_INPUT, WAIT
 from threadloom.agent.collab.validate import wait_timeout, waited_for
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom.threads.birth import Birth
 from threadloom_protocol.errors import InvalidRequest

@@ -12,7 +12,8 @@ from anyio.lowlevel import checkpoint
 from tests.server.threads.house import House
 from tests.support.talk import SECONDS
 
-from threadloom.agent.base import ToolCall, ToolResult
+from threadloom.agent.base import ToolResult
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom_protocol.v2.tree import ClosedThread
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, settings
 from tests.support.counts import count
 from tests.support.mock_model import MockModel, Reply, Script, chats, chunk, delta, mock_model, says, sse
 
-from threadloom.agent.base import Item, Model, ModelEvent, Sampling, TextDelta
 from threadloom.agent.models import chat, responses
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.remote import Remote
 from threadloom.agent.models.sse import Splitter
+from threadloom.agent.sampling import Item, Model, ModelEvent, Sampling, TextDelta
 
 SECONDS = 10
 WIRES = ("responses", "chat")

@@ -7,9 +7,9 @@ import pytest
 from tests.server.agent.models.asking import ask, remote, sampling
 from tests.support.mock_model import Drop, Hang, Hold, Reply, chunk, delta, mock_model, says, sse
 
-from threadloom.agent.base import ModelEvent, Retrying, TextDelta
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.remote import Remote
+from threadloom.agent.sampling import ModelEvent, Retrying, TextDelta
 
 ENDLESS = {
     "responses": Reply([sse(delta("Once")), Hang()]),

@@ -9,9 +9,9 @@ import pytest
 from tests.server.agent.models.asking import decoded
 from tests.support.mock_model import chunk, sse
 
-from threadloom.agent.base import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
 from threadloom.agent.models import chat
 from threadloom.agent.models.failure import Failure
+from threadloom.agent.sampling import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
 
 USAGE = {
     "prompt_tokens": 10,

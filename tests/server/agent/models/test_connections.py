@@ -12,8 +12,8 @@ import pytest
 from tests.server.agent.models.asking import WIRES, ask, merged, remote, sampling, scripted, spoken, user
 from tests.support.mock_model import Drop, Hold, Reply, completed, delta, message, mock_model, says, sse, wrong
 
-from threadloom.agent.base import Done, ItemDone, ModelError, TextDelta, Usage
 from threadloom.agent.models import transport
+from threadloom.agent.sampling import Done, ItemDone, ModelError, TextDelta, Usage
 
 TLS = Path(__file__).parent / "tls"
 HI = [TextDelta("Hi."), ItemDone(), Done(Usage(10, 0, 3, 0))]

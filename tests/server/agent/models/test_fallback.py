@@ -6,7 +6,7 @@ import pytest
 from tests.server.agent.models.asking import ask, sampling, scripted
 from tests.support.mock_model import Reply, chats, says, wrong
 
-from threadloom.agent.base import ModelError, TextDelta
+from threadloom.agent.sampling import ModelError, TextDelta
 
 MISSING = [
     pytest.param(wrong(404, "Not Found"), id="404"),

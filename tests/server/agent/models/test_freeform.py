@@ -10,9 +10,10 @@ from tests.server.agent.models.asking import ask, decoded, sampling, scripted, u
 from tests.server.agent.stage import Stage
 from tests.support.mock_model import Reply, chats, completed, says, sse, wrong
 
-from threadloom.agent.base import Done, Item, Sampling, ToolCall, ToolResult, TurnInput, Usage
+from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.models import chat, responses
 from threadloom.agent.models.provider import OPENAI, Provider
+from threadloom.agent.sampling import Done, Item, Sampling, ToolCall, Usage
 from threadloom.agent.tools.base import Freeform, Tools
 
 FUNCTION = {"type": "function", "name": "draw", "description": "Draw.", "parameters": {"type": "object"}}

@@ -16,12 +16,12 @@ from tests.server.agent.models.test_provider_contract import INSTALLED, PATIENCE
 from tests.support.mock_model import MockModel, chats, mock_model
 from tests.support.vitals import exists
 
-from threadloom.agent.base import Done, ModelError, Sampling, TextDelta
 from threadloom.agent.models import local as local_module
 from threadloom.agent.models.base import LOCAL, Catalog
 from threadloom.agent.models.limits import UNSEEN
 from threadloom.agent.models.local import Local
 from threadloom.agent.models.provider import Provider
+from threadloom.agent.sampling import Done, ModelError, Sampling, TextDelta
 
 TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
 PLAYED = """

@@ -9,10 +9,10 @@ import orjson
 import pytest
 from tests.support.mock_model import Hang, MockModel, Reply, mock_model, wrong
 
-from threadloom.agent.base import ModelError
 from threadloom.agent.models import listing
 from threadloom.agent.models.base import REHEARSAL, Catalog, ModelInfo
 from threadloom.agent.models.provider import Provider
+from threadloom.agent.sampling import ModelError
 
 DEFAULT = ModelInfo(id="loom-0", provider="mock", name="Loom 0", description="")
 JSON = {"content-type": "application/json"}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.agent.models.asking import MANY, decoded
 
-from threadloom.agent.base import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall
 from threadloom.agent.models.failure import Failure
 from threadloom.agent.models.responses import _HANDLERS
+from threadloom.agent.sampling import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall
 
 WORDS = [
     "delta",

@@ -26,20 +26,11 @@ from tests.support.mock_model import (
     sse,
 )
 
-from threadloom.agent.base import (
-    Done,
-    Model,
-    ModelError,
-    ModelEvent,
-    ReasoningDelta,
-    Sampling,
-    TextDelta,
-    ToolCall,
-)
 from threadloom.agent.models.base import LOCAL
 from threadloom.agent.models.local import Local, weights
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.rehearsal import Rehearsal
+from threadloom.agent.sampling import Done, Model, ModelError, ModelEvent, ReasoningDelta, Sampling, TextDelta, ToolCall
 
 KINDS = ("rehearsal", "responses", "chat")
 INSTALLED = pytest.mark.skipif(weights() is None, reason="the extra `local` is not installed")

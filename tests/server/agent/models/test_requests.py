@@ -9,8 +9,8 @@ from tests.server.agent.models.asking import ask, remote, sampling, user
 from tests.support.mock_model import chats, mock_model, says
 
 from threadloom import __version__
-from threadloom.agent.base import Item, Sampling
 from threadloom.agent.models import chat, responses
+from threadloom.agent.sampling import Item, Sampling
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 LOOK = {

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.server.agent.models.asking import MANY, cut, decoded, merged
 from tests.support.mock_model import call, completed, delta, failed, message, sse, usage
 
-from threadloom.agent.base import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
 from threadloom.agent.models.failure import Failure
+from threadloom.agent.sampling import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
 
 DONE = Done(Usage(10, 0, 3, 0))
 NOTHING = Done(Usage())

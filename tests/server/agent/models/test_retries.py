@@ -20,10 +20,10 @@ from tests.support.mock_model import (
     wrong,
 )
 
-from threadloom.agent.base import Done, ItemDone, ModelError, Retrying, TextDelta, Usage
 from threadloom.agent.models.failure import Failure
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.retry import PATIENCE, Tries, retry_after
+from threadloom.agent.sampling import Done, ItemDone, ModelError, Retrying, TextDelta, Usage
 
 HI = [TextDelta("Hi."), ItemDone(), Done(Usage(10, 0, 3, 0))]
 DISCONNECTED = {"responseStreamDisconnected": {"httpStatusCode": None}}

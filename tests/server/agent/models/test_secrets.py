@@ -9,8 +9,8 @@ import pytest
 from tests.server.agent.models.asking import ask, sampling, scripted
 from tests.support.mock_model import Drop, Reply, failed, says, sse, wrong
 
-from threadloom.agent.base import Model, ModelError, ModelEvent, Retrying
 from threadloom.agent.models.provider import HIDDEN, Provider
+from threadloom.agent.sampling import Model, ModelError, ModelEvent, Retrying
 
 KEY = "sk-very-secret-0123456789"
 TOKEN = "tok-9876"

@@ -6,10 +6,10 @@ import time
 
 from tests.support.mock_model import completed, delta, sse
 
-from threadloom.agent.base import ModelEvent, TextDelta
 from threadloom.agent.models.http1 import Chunked
 from threadloom.agent.models.responses import Decoder
 from threadloom.agent.models.sse import Splitter
+from threadloom.agent.sampling import ModelEvent, TextDelta
 
 DELTAS = 5_000
 READ = 64 << 10

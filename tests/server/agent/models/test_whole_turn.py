@@ -24,17 +24,8 @@ from tests.support.mock_model import (
     wrong,
 )
 
-from threadloom.agent.base import (
-    Done,
-    ItemDone,
-    ModelError,
-    ReasoningDelta,
-    Retrying,
-    TextDelta,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from threadloom.agent.base import ToolResult
+from threadloom.agent.sampling import Done, ItemDone, ModelError, ReasoningDelta, Retrying, TextDelta, ToolCall, Usage
 from threadloom.agent.tools.base import Tools
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I must look."}]}

@@ -9,7 +9,9 @@ from typing import Literal
 
 import orjson
 
-from threadloom.agent.base import Action, Floor, Question, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.floor import Action, Floor, Question
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.deciding import Decided
 from threadloom.agent.tools.permission import OPEN, Ask
 from threadloom.events import Emission

@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from threadloom.agent.base import Floor, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.floor import Floor
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import refused
 from threadloom.agent.tools.command.arguments import Fenced
 from threadloom.agent.tools.command.item import Command

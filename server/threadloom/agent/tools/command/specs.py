@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 
 _FENCE: Final[Item] = {
     "sandbox_permissions": {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threadloom.agent.base import Item, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 from threadloom.agent.tools.command.arguments import Execute, RunShell, WriteStdin
 from threadloom.agent.tools.command.item import typed

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from threadloom.agent.base import Floor, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.floor import Floor
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import refused
 from threadloom.agent.tools.deciding import Review, decide
 from threadloom.agent.tools.patch.edits import Edits

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import orjson
 
-from threadloom.agent.base import Action, Floor, Question, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.floor import Action, Floor, Question
+from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.deciding import Decided
 from threadloom.events import Emission
 from threadloom.exec.patch import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from threadloom.agent.base import Item
+from threadloom.agent.sampling import Item
 
 _FORMAT: Final = """\
 A patch begins with `*** Begin Patch` and ends with `*** End Patch`. Between them, one section for each file:

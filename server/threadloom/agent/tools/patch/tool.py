@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threadloom.agent.base import Item, ToolCall, ToolResult, TurnInput
+from threadloom.agent.base import ToolResult, TurnInput
+from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import Freeform, parsed
 from threadloom.agent.tools.deciding import Review
 from threadloom.agent.tools.patch.spec import FREEFORM, FUNCTION
