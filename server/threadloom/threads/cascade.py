@@ -6,8 +6,8 @@ Seal from the top, so that nothing is born; close from the bottom, so that nothi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -38,6 +38,7 @@ class Cascade:
         self._manager = manager
         self._closing: dict[str, Closing] = {}
         self._moving: set[str] = set()  # what is being put away, or brought back
+        self._orders: dict[str, anyio.Lock] = {}  # by tree
 
     def order(self, thread_id: str) -> list[str]:
         """The subtree, children before their parents, older siblings first; without what is set free instead."""
@@ -178,19 +179,33 @@ class Cascade:
 
     async def archive(self, thread_id: str) -> list[str]:
         """Put a thread and all it owns away, deepest first; whatever runs is ended."""
-        row = self._manager.row(thread_id)
-        if self._manager.ephemeral(thread_id):
-            raise InvalidRequest(f"thread {thread_id} is ephemeral and cannot be archived")
-        if row.archived:
-            return []
-        await self._manager.settled()
-        order, free = self.divided(thread_id)
-        order = [it for it in order if self._manager.rest(it).archived_by is None]
-        operation = self._manager.rest(thread_id).archiving or uuid7()  # one that was cut short goes on
-        with self._carried(thread_id), self.sealed(order) as live:
-            await self._put_away(thread_id, order, free, operation, live)
-        await self._manager.settled()
-        return order
+        async with self._alone(thread_id):
+            row = self._manager.row(thread_id)
+            if self._manager.ephemeral(thread_id):
+                raise InvalidRequest(f"thread {thread_id} is ephemeral and cannot be archived")
+            if row.archived:
+                return []
+            await self._manager.settled()
+            order, free = self.divided(thread_id)
+            order = [it for it in order if self._manager.rest(it).archived_by is None]
+            operation = self._manager.rest(thread_id).archiving or uuid7()  # one that was cut short goes on
+            with self._carried(thread_id), self.sealed(order) as live:
+                await self._put_away(thread_id, order, free, operation, live)
+            await self._manager.settled()
+            return order
+
+    @asynccontextmanager
+    async def _alone(self, thread_id: str) -> AsyncIterator[None]:
+        """What is put away, brought back or deleted in a tree is so one after the other: it may be the same threads."""
+        self._manager.row(thread_id)
+        root = self._manager.lineage.origin(thread_id)[-1]
+        order = self._orders.setdefault(root, anyio.Lock())
+        try:
+            async with order:
+                yield
+        finally:
+            if not order.statistics().tasks_waiting and not order.locked():
+                self._orders.pop(root, None)
 
     async def _put_away(
         self, thread_id: str, order: list[str], free: list[str], operation: str, live: Mapping[str, Thread]
@@ -228,19 +243,19 @@ class Cascade:
 
     async def unarchive(self, thread_id: str) -> Thread:
         """Bring back exactly what its archive took."""
-        row = self._manager.row(thread_id)
-        if not row.archived:
-            raise InvalidRequest(f"thread {thread_id} is not archived")
-        await self._manager.settled()
-        thread = self._manager.get(thread_id)
-        operation = thread.state.rest.archived_by
-        below = self._manager.lineage.descendants(thread_id)
-        taken = [it for it in below if self._manager.rest(it).archived_by == operation]
-        begins = [{"@": "unarchiving", "by": operation}] if taken else None  # after a crash it goes on from here
-        self._back(thread_id, begins)
-        self._bring_back(thread)
-        await self._manager.settled()
-        return thread
+        async with self._alone(thread_id):
+            if not self._manager.row(thread_id).archived:
+                raise InvalidRequest(f"thread {thread_id} is not archived")
+            await self._manager.settled()
+            thread = self._manager.get(thread_id)
+            operation = thread.state.rest.archived_by
+            below = self._manager.lineage.descendants(thread_id)
+            taken = [it for it in below if self._manager.rest(it).archived_by == operation]
+            begins = [{"@": "unarchiving", "by": operation}] if taken else None  # after a crash it goes on from here
+            self._back(thread_id, begins)
+            self._bring_back(thread)
+            await self._manager.settled()
+            return thread
 
     def _bring_back(self, thread: Thread) -> None:
         """The rest of what the archive of a thread took, which is back itself."""
@@ -273,6 +288,10 @@ class Cascade:
 
         What a fork or a saved name needs of it is kept for them, but for `purge`.
         """
+        async with self._alone(thread_id):
+            return await self._deleted(thread_id, purge=purge)
+
+    async def _deleted(self, thread_id: str, *, purge: bool) -> list[str]:
         self._manager.row(thread_id)
         await self._manager.settled()
         order, free = self.divided(thread_id)

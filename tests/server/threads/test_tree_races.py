@@ -7,9 +7,10 @@ from typing import Any
 
 import anyio
 import orjson
+import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.threads.house import House, Stubborn
-from tests.support.talk import SECONDS, Talk, text_of
+from tests.support.talk import SECONDS, Refusal, Talk, text_of
 
 from threadloom.agent.collab.base import SpawnOrder
 
@@ -141,3 +142,32 @@ async def test_a_close_while_a_birth_waits_for_its_approval_lets_nothing_be_born
         await talk.reply(question, {"decision": "accept"})
         assert (await talk.until("serverRequest/rejected"))["reason"] == "alreadyResolved"
         assert home.threads.lineage.descendants(root) == []
+
+
+@pytest.mark.parametrize("first", ["archive", "delete"])
+@pytest.mark.parametrize("second", ["archive", "delete"])
+async def test_what_is_put_away_twice_at_once_goes_one_after_the_other(home: House, first: str, second: str) -> None:
+    """The first is held while it ends the work; the second, of a part of the same tree, comes meanwhile."""
+    async with home.talking() as talk, home.talking() as other:
+        root = (await talk.start())["id"]
+        stubborn = home.threads._ground.agent = Stubborn()  # type: ignore[assignment]
+        child = spawn(home, root, "anything")
+        await talk.until("turn/started", threadId=child)
+        one = await talk.send(f"thread/{first}", {"threadId": root})
+        with anyio.fail_after(SECONDS):
+            while not home.thread(child).sealed:
+                await checkpoint()
+        two = await other.send(f"thread/{second}", {"threadId": child})
+        await other.ask("thread/loaded/list")
+        assert not any(it.get("id") == two for it in other.log)  # it waits
+        stubborn.let_go.set()
+        await talk.answer(one)
+        if first == "delete":
+            with pytest.raises(Refusal, match="thread not found"):
+                await other.answer(two)
+        else:
+            await other.answer(two)
+        told = [it for it in talk.log if it.get("method") in ("thread/archived", "thread/deleted")]
+        places = [(it["params"]["threadId"], it["params"]["seq"]) for it in told]
+        assert len(set(places)) == len(places), "no seq was given out twice"
+        assert home.threads.cascade._orders == {}
