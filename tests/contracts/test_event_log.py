@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.counts import count
 from tests.support.storing import KINDS, AnyStore, aside, event, events, fork, header, index, opened, seqs, thread
 
-from threadloom.store.base import Base, EventLog, Line, StoreError
+from threadloom.store.base import EventLog, StoreError
+from threadloom.store.rows import Base, Line
 
 LONG = "ö" * 40_000  # 80,000 bytes
 

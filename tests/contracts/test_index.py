@@ -14,7 +14,8 @@ from tests.support.counts import count
 from tests.support.storing import BORN, KINDS, AnyStore, event, events, fork, opened, row, thread
 
 from threadloom.ids import uuid7
-from threadloom.store.base import Base, ItemRow, Page, Query, Row, StoreError, TurnRow
+from threadloom.store.base import StoreError
+from threadloom.store.rows import Base, ItemRow, Page, Query, Row, TurnRow
 
 
 @pytest.fixture(params=KINDS)

@@ -22,8 +22,8 @@ from threadloom.app import App
 from threadloom.config import Settings
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
-from threadloom.store.base import Row
 from threadloom.store.index import SqliteIndex
+from threadloom.store.rows import Row
 from threadloom.threads.birth import Birth
 from threadloom.threads.manager import Manager
 from threadloom.threads.running import Running

@@ -22,8 +22,9 @@ from threadloom.agent.sampling import ToolCall
 from threadloom.config import home as home_of
 from threadloom.events import Emission, line, record
 from threadloom.seal import sealed, unsealed
-from threadloom.store.base import EventLog, Header
+from threadloom.store.base import EventLog
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Header
 from threadloom.threads import say
 from threadloom.threads.birth import COMPATIBLE
 from threadloom.threads.defaults import plain

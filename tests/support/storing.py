@@ -12,9 +12,10 @@ import orjson
 
 from threadloom.ids import uuid7
 from threadloom.seal import sealed, unsealed
-from threadloom.store.base import Base, EventLog, Folded, Header, ItemRow, Line, Row, TurnRow
+from threadloom.store.base import EventLog
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Base, Folded, Header, ItemRow, Line, Row, TurnRow
 
 KINDS = ("file", "memory")
 BORN = 1_780_000_000_000  # milliseconds

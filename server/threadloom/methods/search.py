@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 
 from threadloom.methods.encoded import with_data
 from threadloom.routes import Context, answers
-from threadloom.store.base import Query
+from threadloom.store.rows import Query
 from threadloom.store.texts import Occurrence
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import search

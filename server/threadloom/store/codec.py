@@ -8,7 +8,8 @@ from typing import Any, Final
 import orjson
 
 from threadloom import seal
-from threadloom.store.base import VERSION, Base, Header, Line, StoreError
+from threadloom.store.base import StoreError
+from threadloom.store.rows import VERSION, Base, Header, Line
 
 BLOBS: Final = "blobs"  # the member that lists which values of a line lie out of it
 

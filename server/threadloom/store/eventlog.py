@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from threadloom.store import lines
-from threadloom.store.base import Header, Line
 from threadloom.store.codec import Restore, decode_line, empty, seq_of
+from threadloom.store.rows import Header, Line
 
 _STARTS: Final = (b'{"seq":', b'{"at":')  # of a line
 _MODEL: Final = b',"model":'  # in a string its quotes would not stand alone

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from threadloom.store.base import Header, StoreError
+from threadloom.store.base import StoreError
+from threadloom.store.rows import Header
 
 KEPT: Final = ".kept"  # a log whose thread was deleted, but which a fork stands on
 

@@ -11,9 +11,9 @@ import orjson
 
 from threadloom.seal import mended
 from threadloom.store import lines
-from threadloom.store.base import Base, Header, Row
 from threadloom.store.codec import NoHeader, Restore, decode_header, decode_line
 from threadloom.store.folders import id_of
+from threadloom.store.rows import Base, Header, Row
 
 _STARTED: Final = "thread/started"
 _EARLY: Final = 4  # lines in which the birth of a thread is told: it comes first, behind the epoch

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from threadloom.log import logger
-from threadloom.store.base import Base, Line, StoreError
+from threadloom.store.base import StoreError
 from threadloom.store.eventlog import StoredLog, first_seq
+from threadloom.store.rows import Base, Line
 
 _log = logger(__name__)
 

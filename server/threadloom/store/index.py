@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from threadloom.log import logger
 from threadloom.store import database, listing, schema
-from threadloom.store.base import Base, Direction, Folded, Hidden, ItemRow, Page, Query, Row, SavedRow, TextRow, TurnRow
 from threadloom.store.past import Past
 from threadloom.store.readers import Readers, Shared
+from threadloom.store.rows import Base, Direction, Folded, Hidden, ItemRow, Page, Query, Row, SavedRow, TextRow, TurnRow
 from threadloom.store.saved import SavedNames
 from threadloom.store.texts import Texts
 from threadloom.store.unwritten import Unwritten

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from threadloom.store.base import Page, Query, Row
+from threadloom.store.rows import Page, Query, Row
 from threadloom.store.schema import FROM_THREADS, SELECT_LISTED
 
 _LOWEST: Final = ""  # before and behind every id

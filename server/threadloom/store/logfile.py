@@ -10,13 +10,14 @@ from typing import Final
 from threadloom.log import logger
 from threadloom.seal import sealed, unsealed
 from threadloom.store import lines
-from threadloom.store.base import Header, StoreError
+from threadloom.store.base import StoreError
 from threadloom.store.blobs import INLINE, Blobs
 from threadloom.store.codec import encode_header
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.faults import refused, write_all
 from threadloom.store.handles import Handles
 from threadloom.store.headers import Known, nothing_known, read_header
+from threadloom.store.rows import Header
 from threadloom.store.syncing import Syncer
 
 _log = logger(__name__)

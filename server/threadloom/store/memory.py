@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from threadloom.store import history, schema
-from threadloom.store.base import Base, Fold, Header, Line, Progress, StoreError
+from threadloom.store.base import Fold, Progress, StoreError
 from threadloom.store.codec import decode_header, encode_header
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.index import SqliteIndex
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Base, Header, Line
 
 
 class MemoryReading(StoredLog):

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from threadloom.store.base import TextRow
+from threadloom.store.rows import TextRow
 
 # A message is found by its number: that of its log, then its seq. Logs have numbers because they make short keys.
 TABLES: Final = """

@@ -8,7 +8,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from threadloom.store.base import Base, Direction, Hidden, ItemRow, StoreError, TurnRow
+from threadloom.store.base import StoreError
+from threadloom.store.rows import Base, Direction, Hidden, ItemRow, TurnRow
 
 AnyRow = TypeVar("AnyRow", TurnRow, ItemRow)
 Ask = Callable[[str, Sequence[Any]], list[Any]]  # SQL and its values → rows

@@ -18,9 +18,10 @@ import anyio.to_thread
 
 from threadloom.log import logger
 from threadloom.store import schema
-from threadloom.store.base import Fold, Folded, Progress, StoreError
+from threadloom.store.base import Fold, Progress, StoreError
 from threadloom.store.folders import KEPT, Found
 from threadloom.store.logfile import FileLog
+from threadloom.store.rows import Folded
 from threadloom.store.schema import Mark
 from threadloom.store.writer import FLUSH_SECONDS
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from threadloom.store import history, logfile, recovery, schema
-from threadloom.store.base import Base, Fold, Header, Line, Progress, StoreError
+from threadloom.store.base import Fold, Progress, StoreError
 from threadloom.store.blobs import Blobs, sync_folder
 from threadloom.store.eventlog import StoredLog
 from threadloom.store.faults import refused
@@ -24,6 +24,7 @@ from threadloom.store.index import SqliteIndex
 from threadloom.store.lease import Leases, TreeLease
 from threadloom.store.lives import Lives
 from threadloom.store.logfile import FileLog, RolloutLog
+from threadloom.store.rows import Base, Header, Line
 from threadloom.store.syncing import Syncer
 
 AnyLog = TypeVar("AnyLog", bound=FileLog)

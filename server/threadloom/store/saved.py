@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from threadloom.store.base import Keepers, SavedRow
+from threadloom.store.rows import Keepers, SavedRow
 
 TABLES: Final = """
 CREATE TABLE sessions (

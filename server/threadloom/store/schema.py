@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from threadloom.store import messages, saved
-from threadloom.store.base import Base, Folded, Hidden, Row
+from threadloom.store.rows import Base, Folded, Hidden, Row
 
 VERSION: Final = 3
 WHOLE: Final = 1  # the mark of an index that has had all that the logs had

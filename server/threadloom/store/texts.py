@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from threadloom.store import listing, schema
-from threadloom.store.base import Page, Query, Row
 from threadloom.store.messages import SEQS, SHELF, numbers
 from threadloom.store.past import Ask, Past, Seek
+from threadloom.store.rows import Page, Query, Row
 from threadloom.store.words import Words
 
 MANY: Final = 1000  # threads that a word is in: where there are more, a page of the list is full soon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from threadloom.store.base import Folded, ItemRow, Row
+from threadloom.store.rows import Folded, ItemRow, Row
 
 
 class Put:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from threadloom.events import Emission
-from threadloom.store.base import Base, Header
+from threadloom.store.rows import Base, Header
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.turn import ThreadTokenUsageUpdatedNotification
 from threadloom_protocol.v2.values.genealogy import SpawnConfig, SpawnPoint

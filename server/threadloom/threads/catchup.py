@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from threadloom.events import with_seq
-from threadloom.store.base import Line
+from threadloom.store.rows import Line
 from threadloom_protocol.model import Delta
 from threadloom_protocol.spec import ServerNotification
 from threadloom_protocol.v2 import V2

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from threadloom.agent.history import ABORTED, unanswered
 from threadloom.events import Emission
-from threadloom.store.base import Base, StoreError
+from threadloom.store.base import StoreError
+from threadloom.store.rows import Base
 from threadloom.threads import say
 from threadloom.threads.birth import Birth
 from threadloom.threads.endings import UNKNOWN, cut, ended

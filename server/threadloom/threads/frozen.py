@@ -12,7 +12,8 @@ from pydantic import Field
 
 from threadloom.agent.sampling import Item
 from threadloom.events import Emission
-from threadloom.store.base import Base, SavedRow, Store, StoreError
+from threadloom.store.base import Store, StoreError
+from threadloom.store.rows import Base, SavedRow
 from threadloom.threads import forks
 from threadloom.threads.birth import Birth
 from threadloom.threads.marks import Mark

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from threadloom.agent.sampling import Item
 from threadloom.events import Aside, Emission, Record, line, model_line, record
-from threadloom.store.base import Base, EventLog, Row, Store, StoreError
+from threadloom.store.base import EventLog, Store, StoreError
+from threadloom.store.rows import Base, Row
 from threadloom.threads.hub import Hub
 from threadloom.threads.projection import row
 from threadloom.threads.recall import Recall, recalled

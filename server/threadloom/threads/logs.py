@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from threadloom.store.base import Header, Store
+from threadloom.store.base import Store
+from threadloom.store.rows import Header
 from threadloom.threads.catchup import Late, as_own, late
 from threadloom.threads.hub import BROADCAST
 from threadloom.threads.journal import Journal

@@ -16,7 +16,8 @@ from threadloom.config.values import Agents
 from threadloom.events import Aside, line, model_line, record
 from threadloom.ids import uuid7
 from threadloom.log import logger
-from threadloom.store.base import Header, Row, Store, StoreError
+from threadloom.store.base import Store, StoreError
+from threadloom.store.rows import Header, Row
 from threadloom.threads import outliving, say
 from threadloom.threads.answers import Answers
 from threadloom.threads.birth import Birth, kept, viewed

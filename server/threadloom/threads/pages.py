@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from threadloom.store.base import Direction, ItemRow, Line, Store, TurnRow
+from threadloom.store.base import Store
+from threadloom.store.rows import Direction, ItemRow, Line, TurnRow
 from threadloom_protocol.v2.values.turns import TurnItemsView
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from threadloom.store.base import Folded, Header, Hidden, ItemRow, Row, SavedRow, TextRow, TurnRow
+from threadloom.store.rows import Folded, Header, Hidden, ItemRow, Row, SavedRow, TextRow, TurnRow
 from threadloom.threads.marks import Mark
 from threadloom.threads.resting import Resting
 from threadloom_protocol.model import Recorded

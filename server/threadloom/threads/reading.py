@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import orjson
 from anyio.lowlevel import checkpoint
 
-from threadloom.store.base import Direction, ItemRow, Row, Store, TurnRow
+from threadloom.store.base import Store
+from threadloom.store.rows import Direction, ItemRow, Row, TurnRow
 from threadloom.threads import endings
 from threadloom.threads.lost import lost_item
 from threadloom.threads.pages import CHUNK, NOTHING, Known, Turns, Written, entry

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from threadloom.agent.sampling import Item
-from threadloom.store.base import Base, Store
+from threadloom.store.base import Store
+from threadloom.store.rows import Base
 
 # What stands in the history beside what was said and done.
 CONTEXT: Final = "context"  # where the conversation takes place, and the instructions of that place

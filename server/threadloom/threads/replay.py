@@ -8,7 +8,8 @@ import orjson
 from pydantic import ValidationError
 
 from threadloom.log import logger
-from threadloom.store.base import EventLog, Folded, Line, Row
+from threadloom.store.base import EventLog
+from threadloom.store.rows import Folded, Line, Row
 from threadloom.threads.marks import Mark
 from threadloom.threads.projection import Projection, row
 from threadloom.threads.resting import Resting

@@ -10,7 +10,8 @@ import orjson
 
 from threadloom.events import Aside, Emission
 from threadloom.log import logger
-from threadloom.store.base import SavedRow, StoreError
+from threadloom.store.base import StoreError
+from threadloom.store.rows import SavedRow
 from threadloom.store.saved import SavedNames, Session
 from threadloom.threads import frozen, say
 from threadloom.threads.thread import Thread

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.support.storing import event, events, fold, header, index, row, seqs, thread
 
-from threadloom.store.base import EventLog, Query, StoreError
+from threadloom.store.base import EventLog, StoreError
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Query
 
 
 def mount(*words: str) -> None:

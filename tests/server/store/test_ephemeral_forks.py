@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.support.storing import event, events, fold, fork, index, seqs, thread
 
-from threadloom.store.base import Base, StoreError
+from threadloom.store.base import StoreError
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Base
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from tests.server.store.peers import SECONDS, peer
 from tests.support.counts import count
 from tests.support.storing import event, fold, opened, seqs, thread
 
-from threadloom.store.base import Held, Query, StoreError
+from threadloom.store.base import Held, StoreError
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Query
 
 
 @pytest.fixture

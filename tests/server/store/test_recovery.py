@@ -16,8 +16,9 @@ from tests.server.store.peers import peer
 from tests.support.storing import event, events, fold, fork, index, opened, row, seqs, thread
 
 from threadloom.store import recovery
-from threadloom.store.base import EventLog, Folded, Hidden, Query, Row, StoreError
+from threadloom.store.base import EventLog, StoreError
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Folded, Hidden, Query, Row
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ from tests.support.storing import BORN, aside, event, events, fork, header, inde
 from threadloom.ids import uuid7
 from threadloom.seal import unsealed
 from threadloom.store import logfile
-from threadloom.store.base import VERSION, Base, Query, StoreError
+from threadloom.store.base import StoreError
 from threadloom.store.blobs import Blobs
 from threadloom.store.handles import LIMIT
 from threadloom.store.logfile import RolloutLog
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import VERSION, Base, Query
 
 LONG = "x" * 70_000
 

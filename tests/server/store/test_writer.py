@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.support.storing import AnyStore, opened, row
 
 from threadloom.store import database
-from threadloom.store.base import ItemRow, Query, Row, StoreError, TurnRow
+from threadloom.store.base import StoreError
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import ItemRow, Query, Row, TurnRow
 from threadloom.store.writer import Change
 
 

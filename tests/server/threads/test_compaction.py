@@ -17,8 +17,8 @@ from threadloom.agent.compaction import PICTURE, estimated
 from threadloom.agent.history import user_item
 from threadloom.agent.sampling import ModelError, Retrying, ToolCall
 from threadloom.events import Aside
-from threadloom.store.base import Line
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Line
 from threadloom.threads.context.rules import Rules
 from threadloom.threads.forks import fork
 from threadloom_protocol.v2.turn import TurnToolOutput

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadloom.events import Emission, Record, line, record
-from threadloom.store.base import Line
+from threadloom.store.rows import Line
 from threadloom.threads import hub as module
 from threadloom.threads.catchup import Late, late
 from threadloom.threads.hub import Hub

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadloom.store.base import Line
+from threadloom.store.rows import Line
 from threadloom.threads.recall import CONTEXT, GOAL, Entry, Recall, recalled
 
 

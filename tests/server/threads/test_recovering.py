@@ -17,7 +17,8 @@ from tests.support.sockets import until
 from tests.support.stores import Scribe
 from tests.support.talk import Talk
 
-from threadloom.store.base import EventLog, Folded, Row
+from threadloom.store.base import EventLog
+from threadloom.store.rows import Folded, Row
 from threadloom.threads import recovering
 from threadloom.threads.replay import fold
 

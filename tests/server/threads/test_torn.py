@@ -15,8 +15,8 @@ from tests.support.counts import count
 from tests.support.crash_logs import check_index
 
 from threadloom.store import logfile, recovery
-from threadloom.store.base import Line
 from threadloom.store.rollout import Rollouts
+from threadloom.store.rows import Line
 from threadloom.threads.replay import Replayed, fold
 from threadloom.threads.sessions import Sessions
 
