@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -10,30 +12,43 @@ from threadloom.store.errors import StoreError
 from threadloom.store.worker import Worker
 
 
+class Busy:
+    """Somebody who queues jobs for as long as they are taken."""
+
+    def __init__(self) -> None:
+        self.done: list[int] = []
+        self.taken: list[int] = []
+        self.worker = Worker[int]("test", self._work)
+        self._thread = threading.Thread(target=self._put)
+        self._begun = threading.Event()
+        self._thread.start()
+        assert self._begun.wait(10)
+
+    def _work(self, jobs: list[int]) -> None:
+        self.done += jobs
+
+    def _put(self) -> None:
+        self._begun.set()
+        with suppress(StoreError):
+            for job in count():
+                self.worker.put(job)
+                self.taken.append(job)
+
+    def close(self) -> bool:
+        closed = self.worker.close()
+        self._thread.join(10)
+        return closed
+
+
 def test_what_was_taken_is_worked_through_however_close_to_the_end_it_came() -> None:
     for _ in range(200):
-        done: list[int] = []
-        worker = Worker[int]("test", done.extend)  # type: ignore[arg-type]  # nothing comes of it
-        taken: list[int] = []
-        begun = threading.Event()
-
-        def put(worker: Worker[int] = worker, taken: list[int] = taken, begun: threading.Event = begun) -> None:
-            begun.set()
-            with pytest.raises(StoreError, match="closed"):
-                for job in range(10_000):
-                    worker.put(job)
-                    taken.append(job)
-
-        other = threading.Thread(target=put)
-        other.start()
-        begun.wait(10)
-        assert worker.close()
-        other.join(10)
-        assert done == taken
+        busy = Busy()
+        assert busy.close()
+        assert busy.done == busy.taken
 
 
 def test_a_worker_that_had_nothing_to_do_is_closed_at_once() -> None:
     worker = Worker[int]("test", lambda jobs: None)
     assert worker.close()
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match="closed"):
         worker.put(1)
