@@ -12,7 +12,7 @@ from subprocess import DEVNULL, PIPE
 import anyio
 from anyio.abc import Process
 from tests.support.crash_server import COMMAND
-from tests.support.processes import START_SECONDS, Listener, Log, environment, ungrouped
+from tests.support.processes import START_SECONDS, Listener, Log, environment, send, ungrouped
 
 from threadloom_client import Transport, open_transport
 from threadloom_client.stdio import StdioTransport
@@ -36,8 +36,8 @@ class Life:
     def kill(self) -> None:
         """End it at once, wherever it is; also where it was stopped."""
         if self.process.returncode is None:
-            self.process.send_signal(SIGKILL)
-            self.process.send_signal(SIGCONT)
+            send(self.process, SIGKILL)
+            send(self.process, SIGCONT)
 
 
 def _log(home: Path, words: Sequence[str]) -> Log:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from subprocess import DEVNULL, PIPE
@@ -99,10 +99,16 @@ class Listener:
         """Ask it to end, and see that it does; its exit code."""
         for signal in (SIGTERM, SIGKILL):
             if self.process.returncode is None:
-                self.process.send_signal(signal)
+                send(self.process, signal)
                 with anyio.move_on_after(STOP_SECONDS):
                     await self.process.wait()
         return await self.process.wait()
+
+
+def send(process: Process, signal: int) -> None:
+    """Send a signal, and no more: `Process.send_signal` looks first, and who looks may take the exit code away."""
+    with suppress(ProcessLookupError):  # it has just gone
+        os.kill(process.pid, signal)
 
 
 @asynccontextmanager
