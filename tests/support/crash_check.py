@@ -89,9 +89,9 @@ async def _check_thread(
     archived, view = listed
     _among(f"{where}: archived", archived, thread.fact("archived"), *_toggles(witness, thread, "archive", "unarchive"))
     names = [params["name"].strip() for params in witness.unsure(thread.id, "thread/name/set")]
-    _among(f"{where}: name", view["name"], *thread.possible_facts("name"), *names)
+    _among(f"{where}: name", view["name"], thread.last_fact("name"), *names)
     notes = [params["note"].strip() or None for params in witness.unsure(thread.id, "thread/note/set")]
-    _among(f"{where}: note", view["note"], *thread.possible_facts("note"), *notes)
+    _among(f"{where}: note", view["note"], thread.last_fact("note"), *notes)
     assert view["seq"] >= before.top, f"{where} ends at {view['seq']}, but {before.top} was seen"
     toggles = _toggles(witness, thread, "close", "resume")
     _among(f"{where}: closed", closed, thread.fact("closed"), bool(before.closed), *toggles)

@@ -42,26 +42,29 @@ class SeenThread:
         self._known: set[str] = set()  # turns ever seen
         self._shown = 0  # the seq of the last snapshot
         self._latest: dict[str, tuple[int, Any]] = {}
-        self._told: set[tuple[str, Any]] = set()  # facts that events have told
-        self._promised: list[tuple[str, Any]] = []  # facts of requests that were answered, and no event has told yet
+        self._told: set[tuple[str, Any]] = set()  # facts that were ever heard
+        self._promised: dict[str, Any] = {}  # facts of requests that were answered, and nothing has told yet
 
     def promised(self, name: str, value: Any) -> None:
-        """A request was answered: its event came before, or is still to come where something is held back."""
-        if (name, value) not in self._told:
-            self._promised.append((name, value))
+        """A request was answered: its event came before, or is still to come where something is held back.
 
-    def possible_facts(self, name: str) -> list[Any]:
-        """What may be stored: what was heard last, or what was promised since."""
-        return [value for kind, value in self._promised if kind == name] or [self.fact(name)]
+        Requests about a thread are taken in order, so what was promised before does not hold any more.
+        """
+        self._promised.pop(name, None)
+        told = value == self.fact(name) or (value is not None and (name, value) in self._told)  # none other comes twice
+        if not told:
+            self._promised[name] = value
 
-    def _tell(self, seq: int, name: str, value: Any) -> None:
-        self._told.add((name, value))
-        self._promised = [it for it in self._promised if it != (name, value)]
-        self.note(seq, **{name: value})
+    def last_fact(self, name: str) -> Any:
+        """What must be stored, as far as is known: what was heard last, or what was promised since."""
+        return self._promised.get(name, self.fact(name))
 
     def note(self, seq: int, **facts: Any) -> None:
         """Facts as of a seq."""
         for name, value in facts.items():
+            self._told.add((name, value))
+            if name in self._promised and self._promised[name] == value:
+                del self._promised[name]
             if seq >= self._latest.get(name, _UNSET)[0]:
                 self._latest[name] = seq, value
 
@@ -99,7 +102,7 @@ class SeenThread:
         """What is stored, found to be among what may be, by one who had seen all up to a seq."""
         self.foreign = False
         self._doubtful = []
-        self._promised = []
+        self._promised = {}
         self.turns = turns
         self._known |= set(turns)
         self.note(seq, **facts)
@@ -133,9 +136,9 @@ class SeenThread:
     def _take(self, method: str, seq: int, params: Json, seamless: bool) -> None:
         match method:
             case "thread/name/updated":
-                self._tell(seq, "name", params.get("threadName"))
+                self.note(seq, name=params.get("threadName"))
             case "thread/note/updated":
-                self._tell(seq, "note", params.get("note"))
+                self.note(seq, note=params.get("note"))
             case "thread/archived" | "thread/unarchived":
                 self.note(seq, archived=method == "thread/archived")
             case "thread/deleted":
