@@ -10,6 +10,7 @@ from errno import EIO
 from typing import Final, Literal
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from threadloom.exec.base import Order, Output
 from threadloom.exec.pty import open_pty, set_size
@@ -54,7 +55,11 @@ class Streams:
                 for piece in pieces:
                     leftover += len(piece.data) if self._ended else 0
                     yield piece
-                if leftover > LEFTOVER or not (pieces or await self._readable()):
+                if leftover > LEFTOVER:
+                    return
+                if pieces:
+                    await checkpoint()  # a command that always has more to say must not keep everyone else waiting
+                elif not await self._readable():
                     return
         finally:
             self.close_output()

@@ -6,15 +6,18 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from tests.support.exec_rooms import SECONDS, Workplace, collected, descriptors, host_of, run
 
-from threadloom.exec.base import LaunchError, Mode, Order, Process
+from threadloom.exec.base import LaunchError, Mode, Order, Output, Process
 from threadloom.exec.launch import Host
 from threadloom.exec.process import WardedProcess
+from threadloom.exec.streams import Streams
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 # With each sandbox, and without one.
@@ -158,6 +161,28 @@ async def test_a_noisy_rest_is_heard_no_longer(bench: Bench) -> None:
         code, _, _ = await collected(process)
     assert code == 0
     await process.end(0)
+
+
+async def test_a_command_that_always_has_more_to_say_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, theirs = os.pipe()
+    streams = Streams(False, None, {source: "stdout"})
+    monkeypatch.setattr(streams, "_piece", lambda source: Output("stdout", b"y\n"))
+    steps, pieces = 0, 0
+
+    async def other() -> None:
+        nonlocal steps
+        for _ in range(5):
+            steps += 1
+            await checkpoint()
+
+    async with anyio.create_task_group() as tasks, aclosing(streams.read()) as output:
+        tasks.start_soon(other)
+        async for _ in output:
+            pieces += 1
+            if steps == 5 or pieces == 1000:
+                break
+    os.close(theirs)
+    assert steps == 5
 
 
 async def test_large_output_is_complete(bench: Bench) -> None:
