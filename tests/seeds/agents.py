@@ -6,7 +6,9 @@ decided otherwise, the sentence says what holds, and `OVERRULED` has the one tha
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from tests.seeds.table import Promise, said
 
 COLLAB: Final = "tests/server/agent/collab"
 TEMPLATES: Final = "tests/server/agent/test_templates"
@@ -24,17 +26,6 @@ AGENTS: Final = "tests/journeys/test_agents.py"
 REVIEWS: Final = "tests/journeys/test_reviews.py"
 PARTS: Final = "tests/server/cli/test_parts.py"
 BELL: Final = "tests/server/cli/test_chat.py::test_a_bell_rings_for_an_agent_that_ended_unless_one_looks"
-
-
-class Promise(NamedTuple):
-    """A sentence, and the tests behind it: `file::function`."""
-
-    sentence: str
-    tests: tuple[str, ...]
-
-
-def said(sentence: str, *tests: str) -> Promise:
-    return Promise(sentence, tests)
 
 
 PROMISES: Final[dict[str, Promise]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.seeds.agents import Promise, said
+from tests.seeds.table import Promise, said
 
 SESSIONS: Final = "tests/server/threads/test_sessions.py"
 CONTEXT: Final = "tests/server/threads/test_context.py"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from tests.seeds.reports import JOURNEY, LEFT, QUEUE, REPORTS
-from tests.support.guards import SERVER, THREAD, Guard, Workshop
+from tests.support.guards import THREAD
+from tests.support.workshop import SERVER, Guard, tried
 
 MARKS: Final = f"{SERVER}/threads/marks.py"
 STEPS: Final = f"{SERVER}/threads/steps.py"
@@ -207,21 +206,5 @@ GUARDS: Final[list[Guard]] = [
 ]
 
 
-def main() -> int:
-    """Try all of them; how many went unnoticed."""
-    unnoticed = 0
-    with tempfile.TemporaryDirectory(prefix="guards-") as folder:
-        workshop = Workshop(Path(folder))
-        if said := workshop.whole(GUARDS):
-            sys.stdout.write(said)
-            return 1
-        for guard in GUARDS:
-            said = workshop.broken(guard)
-            unnoticed += said is not None
-            sys.stdout.write(f"{'NOT NOTICED' if said else 'noticed'}  {guard.promise:>4}  {guard.name}\n{said or ''}")
-            sys.stdout.flush()
-    return unnoticed
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tried(GUARDS))

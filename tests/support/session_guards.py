@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from tests.seeds.sessions import CONTEXT, ROLLOUT, SESSIONS
-from tests.support.guards import SERVER, Guard, Workshop
+from tests.support.workshop import SERVER, Guard, tried
 
 SESSION: Final = f"{SERVER}/threads/sessions.py"
 FROZEN: Final = f"{SERVER}/threads/frozen.py"
@@ -174,18 +172,5 @@ GUARDS: Final[list[Guard]] = [
 ]
 
 
-def main() -> int:
-    """Try all of them; how many went unnoticed."""
-    unnoticed = 0
-    with tempfile.TemporaryDirectory(prefix="guards-") as folder:
-        workshop = Workshop(Path(folder))
-        for guard in GUARDS:
-            said = workshop.broken(guard)
-            unnoticed += said is not None
-            sys.stdout.write(f"{'NOT NOTICED' if said else 'noticed'}  {guard.promise:>4}  {guard.name}\n{said or ''}")
-            sys.stdout.flush()
-    return unnoticed
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tried(GUARDS))
