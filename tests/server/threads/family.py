@@ -140,7 +140,7 @@ class Family:
 
     async def until(self, happened: Callable[[], Any]) -> None:
         """Wait until something is so."""
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(3 * SECONDS):  # looking at many threads, over and over, takes its time
             while not happened():
                 await checkpoint()
 
