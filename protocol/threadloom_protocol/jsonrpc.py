@@ -6,9 +6,12 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from threadloom_protocol.errors import InvalidRequest, ParseError, RpcError
+from threadloom_protocol.errors import InvalidParams, InvalidRequest, ParseError, RpcError
 
 RequestId = str | int
+
+# What is parsed must be written down again, with a little around it, and the encoder takes 254.
+DEEPEST: Final = 128
 
 JSONRPC: Final = b'"jsonrpc":"2.0",'
 
@@ -41,6 +44,7 @@ class Malformed(NamedTuple):
 
     error: RpcError
     id: RequestId | None = None
+    answers: RequestId | None = None  # the question that it says something to, but nothing that can be understood
 
 
 Message = Request | Notification | Response | Malformed
@@ -52,6 +56,32 @@ def loads(text: bytes | str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as fault:
         raise ParseError(f"Parse error: {fault}") from None
+
+
+def may_be_deep(text: bytes | str) -> bool:
+    """Whether there are brackets enough for a message with more in each other than it may have."""
+    opened = text.count(b"[") + text.count(b"{") if isinstance(text, bytes) else text.count("[") + text.count("{")
+    return opened > DEEPEST
+
+
+def classify_deep(value: Any) -> Message:
+    """`classify` for what may be too deep: a request gets an error then, and a result counts as one."""
+    message = classify(value)
+    if isinstance(message, Request) and _is_deep(message.params):
+        return Malformed(InvalidParams(f"Invalid params: more than {DEEPEST} values in each other"), message.id)
+    if isinstance(message, Response) and _is_deep(message.result):
+        return Response(message.id, error=InvalidParams("the result is nested too deeply").to_wire())
+    return message
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        holders = [it for it in level if type(it) is dict or type(it) is list]
+        if not holders:
+            return False
+        level = [inner for it in holders for inner in (it.values() if type(it) is dict else it)]
+    return any(type(it) is dict or type(it) is list for it in level)
 
 
 def classify(value: Any) -> Message:
@@ -84,7 +114,7 @@ def _response(value: dict[str, Any]) -> Message:
         return Response(identity, value.get("result"))
     if type(error) is dict and type(error.get("code")) is int and type(error.get("message")) is str:
         return Response(identity, error=error)
-    return Malformed(InvalidRequest("Invalid response: error needs an integer code and a message"))
+    return Malformed(InvalidRequest("Invalid response: error needs an integer code and a message"), answers=identity)
 
 
 def _asker_id(value: dict[str, Any]) -> RequestId | None:
@@ -99,7 +129,7 @@ def _readable_id(value: dict[str, Any]) -> RequestId | None:
 
 
 # JSON; where it is long, in pieces, which are joined once and in their envelope.
-Encoded = bytes | list[bytes]
+Encoded = bytes | list[bytes | memoryview]
 
 
 class Envelope:

@@ -35,6 +35,8 @@ from threadloom_protocol.jsonrpc import (
     RequestId,
     Response,
     classify,
+    classify_deep,
+    may_be_deep,
 )
 
 if TYPE_CHECKING:
@@ -172,10 +174,11 @@ class Connection:
             return
         if self.client is NOBODY:
             self._match(value)
+        read = classify_deep if may_be_deep(frame) else classify
         if type(value) is list:
-            self._take_batch(value)
+            self._take_batch(value, read)
         else:
-            self._take_message(classify(value))
+            self._take_message(read(value))
 
     def _match(self, value: Any) -> None:
         """Until the handshake settles it, each message is answered in its own kind."""
@@ -191,6 +194,7 @@ class Connection:
                 self._resolve(message)
             case Malformed():
                 self._outbox.put(self._envelope.error(message.id, message.error))
+                self._misread(message)
             case Notification():
                 pass  # `initialized` has nothing left to say, and unknown ones get no answer in JSON-RPC
 
@@ -229,14 +233,14 @@ class Connection:
         if not self._open:
             self._settled.set()
 
-    def _take_batch(self, elements: list[Any]) -> None:
+    def _take_batch(self, elements: list[Any], read: Callable[[Any], Message]) -> None:
         if not 0 < len(elements) <= MAX_OPEN:
             error = Overloaded() if elements else InvalidRequest("Invalid request: an empty batch")
             self._outbox.put(self._envelope.error(None, error))
             return
         from threadloom.batch import Batch  # late: batches are rare, and their library is not light
 
-        messages = [classify(element) for element in elements]
+        messages = [read(element) for element in elements]
         due = [message.id for message in messages if isinstance(message, Request | Malformed)]
         batch = Batch(due, partial(self._reply_all, len(due)), tagged=self._envelope.tagged)
         replies = batch.replies()
@@ -250,6 +254,7 @@ class Connection:
     def _take_element(self, message: Request | Malformed, reply: Reply) -> None:
         if isinstance(message, Malformed):
             reply(message.error)
+            self._misread(message)
         else:
             self.dispatch(message, reply)
 
@@ -293,6 +298,11 @@ class Connection:
         """The same for a question of a thread, which is already encoded: any connection may answer it."""
         if self.client is not NOBODY:
             self._outbox.put(self._envelope.request(request_id, method, body))
+
+    def _misread(self, message: Malformed) -> None:
+        """What is no answer to a question, though it is meant to be one, leaves that open for others alone."""
+        if message.answers is not None:
+            self._resolve(Response(message.answers, error=message.error.to_wire()))
 
     def _resolve(self, response: Response) -> None:
         answered = self._asked.pop(response.id, None) or partial(self._answered, self)

@@ -14,6 +14,7 @@ from openai_codex.types import TurnStatus
 from tests.clients.sdk import LEAVES_PIPES, Bench, methods
 
 from threadloom.agent.models.performance import FORBIDDEN
+from threadloom.agent.tools.asking import NOBODY
 
 pytestmark = LEAVES_PIPES
 
@@ -97,6 +98,13 @@ def test_a_program_that_does_not_care_says_yes(bench: Bench) -> None:
         ["completed"],
     )
     assert made(bench)
+
+
+def test_a_program_that_knows_no_questions_lets_the_model_go_on_without(bench: Bench) -> None:
+    with bench.codex() as codex:
+        result = codex.thread_start().run("ask Which colour? red | green")
+    assert result.status is TurnStatus.completed
+    assert NOBODY in (result.final_response or "")
 
 
 def outside(place: Path, wish: str, text: str = "made") -> str:

@@ -22,6 +22,16 @@ declare const it: ServerNotification;
 declare function never(it: never): never;
 """
 
+# What the examples of the package's README take for granted.
+SURROUNDINGS = """\
+import { connect, type Client, type CommandExecutionRequestApprovalParams, type Thread } from "PACKAGE";
+declare const token: string;
+declare const root: string;
+declare function show(text: string): void;
+declare function ask(params: CommandExecutionRequestApprovalParams): Promise<"accept" | "decline">;
+declare function redraw(thread: Thread): void;
+"""
+
 # Each is a line that compiles, and nearly the same line that must not; then the compiler's reason.
 PAIRS = {
     "the type of a member": (
@@ -114,6 +124,11 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         for name, line in (("good", good), ("bad", bad)):
             text = HEAD.replace("PACKAGE", str(PACKAGE / "src" / "index.js")) + line + "\n"
             (project / f"{name}{number}.ts").write_text(text)
+    first, *others = re.findall(r"^```ts\n(.*?)^```$", (PACKAGE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    examples = [first.partition("\n")[2], *(f"declare const client: Client;\n{it}" for it in others)]
+    for number, example in enumerate(examples):
+        text = SURROUNDINGS.replace("PACKAGE", str(PACKAGE / "src" / "index.js"))
+        (project / f"readme{number}.ts").write_text(text + example)
     settings = {"noEmit": True, "rootDir": "/", "noUnusedLocals": False}
     config = {"extends": str(PACKAGE / "tsconfig.json"), "compilerOptions": settings, "include": ["*.ts"]}
     (project / "tsconfig.json").write_text(json.dumps(config))
@@ -140,6 +155,10 @@ def test_what_is_right_compiles_and_what_is_wrong_does_not(
 ) -> None:
     assert errors.get(f"good{number}") is None
     assert errors.get(f"bad{number}") == [PAIRS[what][2]]
+
+
+def test_what_the_readme_shows_compiles(errors: dict[str, list[str]]) -> None:
+    assert {name: codes for name, codes in errors.items() if name.startswith("readme")} == {}
 
 
 async def test_the_example_shakes_hands_with_the_server(built: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_a_header_comes_back_as_it_was(store: AnyStore) -> None:
+    thread(store, thread_id="other")
     born = header(
         base=Base("other", 7, 512),
         owner="parent",

@@ -15,7 +15,7 @@ from tests.support.storing import BORN, KINDS, AnyStore, event, events, fork, op
 
 from threadloom.ids import uuid7
 from threadloom.store.base import StoreError
-from threadloom.store.rows import Base, ItemRow, Page, Query, Row, TurnRow
+from threadloom.store.rows import Base, ItemRow, Page, Query, Row, TextRow, TurnRow
 
 
 @pytest.fixture(params=KINDS)
@@ -67,6 +67,22 @@ async def test_a_row_comes_back_as_it_was_put_and_is_replaced_as_a_whole(store: 
     await put(store, bare)
     assert store.index.get(full.thread_id) == bare
     assert store.index.get("nobody") is None
+
+
+async def test_what_is_told_late_of_a_thread_that_has_gone_on_does_not_count(store: AnyStore) -> None:
+    """Another process may have had it meanwhile, and have been faster."""
+    late = row(seq=4, offset=40, preview="then")
+    now = replace(late, seq=5, offset=50, preview="now")
+    ended = TurnRow(late.thread_id, "turn", 1, 10, 50, "completed")
+    for said, turn in (now, ended), (late, ended._replace(last=20, status="inProgress")):
+        store.index.put(said, [turn])
+        await store.index.settled()
+    assert store.index.get(late.thread_id) == now
+    assert store.index.turns(late.thread_id) == [ended]
+    aside = replace(now, offset=60, preview="later")  # a line may take no seq
+    store.index.put(aside)
+    await store.index.settled()
+    assert store.index.get(late.thread_id) == aside
 
 
 async def test_lists_leave_the_state_where_it_is(store: AnyStore) -> None:
@@ -346,6 +362,24 @@ async def test_a_revert_reaches_forks_from_behind_it_alone(store: AnyStore) -> N
     assert listed(store, source) == [1]
     assert listed(store, before) == [1, 3, 5]
     assert listed(store, behind) == [1]
+
+
+async def test_a_thousand_reverts_hide_what_each_of_them_took_back(store: AnyStore) -> None:
+    source = thread(store, *events(1, 9)).header.thread_id
+    made = thread(store, base=Base(source, 50_000, 10_000)).header.thread_id
+    seqs = range(1, 8001, 2)
+    texts = [TextRow(source, f"turn-{it}", "said", it, "a kestrel") for it in seqs]
+    store.index.put(row(source), [turn(source, it) for it in seqs], [item(source, it) for it in seqs], texts)
+    for at in range(3, 8001, 4):  # every other turn, one after the other
+        store.index.hide(source, at, at + 1)
+    await put(store, row(made))
+    left = [*range(1, 8001, 4)]
+    for it in (source, made):
+        assert listed(store, it) == left
+        assert [it.seq for it in store.index.turns(it, after=left[500], limit=2, direction="desc")] == left[499:497:-1]
+        found = store.index.texts.occurrences(it, "kestrel", limit=len(seqs))
+        assert [place.seq for place in found] == left
+    assert [it.thread_id for it in store.index.texts.find(Query(), "kestrel").page.rows] == [made, source]
 
 
 async def test_a_fork_in_mid_turn_sees_it_as_it_was(store: AnyStore) -> None:

@@ -111,14 +111,14 @@ async def seen(talk: Talk, thread_id: str, first: str, word: str) -> str:
 async def test_what_runs_on_is_typed_into_and_looked_at_until_it_ends(talk: Talk, tmp_path: Path) -> None:
     thread_id = await thread(talk, tmp_path)
     script = 'echo ready; while read word; do echo "got $word"; test "$word" = stop && exit 5; done'
-    told = await seen(talk, thread_id, line("exec_command", cmd=script, yield_time_ms=250), "ready")
+    told = await seen(talk, thread_id, line("exec_command", cmd=script, tty=True, yield_time_ms=250), "ready")
     assert "Process running with session ID 1\n" in told
     told = await seen(talk, thread_id, line("write_stdin", session_id=1, chars="on\n"), "got on")
     assert "Process running with session ID 1\n" in told
     assert "ready" not in told  # it has been read
     told, [item] = await call(talk, thread_id, line("write_stdin", session_id=1, chars="stop\n", yield_time_ms=20_000))
     assert "Process exited with code 5\n" in told
-    assert (item["exitCode"], item["aggregatedOutput"]) == (5, "ready\ngot on\ngot stop\n")
+    assert (item["exitCode"], item["aggregatedOutput"]) == (5, "ready\r\non\r\ngot on\r\nstop\r\ngot stop\r\n")
     typed = [it["params"] for it in talk.heard("item/commandExecution/terminalInteraction", thread=thread_id)]
     assert [(it["itemId"], it["processId"], it["stdin"]) for it in typed] == [
         (item["id"], "1", "on\n"),
@@ -133,6 +133,53 @@ async def test_a_program_on_a_terminal_can_be_interrupted(talk: Talk, tmp_path: 
     told, [item] = await call(talk, thread_id, line("write_stdin", session_id=1, chars="\x03", yield_time_ms=20_000))
     assert "Process exited with code 7" in told
     assert "interrupted" in item["aggregatedOutput"]
+
+
+async def test_without_a_terminal_there_is_nothing_to_read_and_nothing_to_wait_for(talk: Talk, tmp_path: Path) -> None:
+    script = "readlink /proc/self/fd/0; cat; echo over"
+    _, [item] = await call(talk, await thread(talk, tmp_path), line("exec_command", cmd=script))
+    assert (item["exitCode"], item["aggregatedOutput"]) == (0, "/dev/null\nover\n")
+
+
+async def test_what_has_no_terminal_cannot_be_typed_into_but_interrupted(talk: Talk, tmp_path: Path) -> None:
+    thread_id = await thread(talk, tmp_path)
+    script = "trap 'echo interrupted; exit 7' INT; echo ready; while :; do sleep 0.05; done"
+    await seen(talk, thread_id, line("exec_command", cmd=script, yield_time_ms=250), "ready")
+    told, _ = await call(talk, thread_id, line("write_stdin", session_id=1, chars="on\n"))
+    assert "has no terminal and reads nothing" in told
+    told, [item] = await call(talk, thread_id, line("write_stdin", session_id=1, chars="\x03", yield_time_ms=20_000))
+    assert "Process exited with code 7" in told
+    assert item["aggregatedOutput"] == "ready\ninterrupted\n"
+
+
+async def test_what_nobody_reads_holds_up_no_turn_and_arrives_when_somebody_does(talk: Talk, tmp_path: Path) -> None:
+    thread_id = await thread(talk, tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    script = "stty -echo; echo ready; cat gate; head -n 20000 | wc -c"
+    await seen(talk, thread_id, line("exec_command", cmd=script, tty=True, yield_time_ms=250), "ready")
+    told, _ = await call(talk, thread_id, line("write_stdin", session_id=1, chars="word\n" * 20_000))
+    assert "Process running with session ID 1\n" in told
+    await call(talk, thread_id, line("exec_command", cmd="true > gate"))
+    await seen(talk, thread_id, line("write_stdin", session_id=1), "100000")
+
+
+async def test_how_a_command_ended_is_kept_until_the_model_looks(talk: Talk, tmp_path: Path) -> None:
+    """Whatever else it does meanwhile: another command, another turn."""
+    thread_id = await thread(talk, tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    held = 'echo begun; read word < gate; echo "$word"; exit 3'
+    before = len(talk.log)
+    told, _ = await call(talk, thread_id, line("exec_command", cmd=held, yield_time_ms=250))
+    assert "Process running with session ID 1\n" in told
+    await call(talk, thread_id, line("exec_command", cmd="echo over > gate"))
+    while not any("begun" in str(it) for it in talk.heard("item/completed", since=before, thread=thread_id)):
+        await talk.read()
+    await call(talk, thread_id, line("exec_command", cmd="true"), line("exec_command", cmd="true"))
+    told, _ = await call(talk, thread_id, line("write_stdin", session_id=1))
+    assert "Process exited with code 3\n" in told
+    assert "over" in told
+    told, _ = await call(talk, thread_id, line("exec_command", cmd="true"), line("write_stdin", session_id=1))
+    assert "No command with session_id 1 runs in this thread." in told  # it has been seen
 
 
 async def test_there_is_nobody_to_type_to_under_another_number(talk: Talk, tmp_path: Path) -> None:

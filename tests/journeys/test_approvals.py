@@ -198,16 +198,36 @@ async def test_a_decision_with_a_rule_counts_this_once(talk: Talk, ledger: Ledge
 # ── answers that come to nothing ──────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_answer_that_does_not_fit_leaves_the_question_open(talk: Talk, ledger: Ledger) -> None:
+NONSENSE = ({"decision": "perhaps"}, {}, None, [], {"decision": None}, {"decision": {"accept": True}})
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=repr)
+async def test_an_answer_that_does_not_fit_declines_where_nobody_else_can_answer(
+    talk: Talk, ledger: Ledger, nonsense: Any
+) -> None:
     thread_id = await asking(talk)
     await talk.begin(thread_id, ledger.call("one"))
     question = await talk.question()
-    for nonsense in ({"decision": "perhaps"}, {}, None, [], {"decision": None}, {"decision": {"accept": True}}):
-        await talk.reply(question, nonsense)
-        told = await talk.until("serverRequest/rejected")
-        assert told == {"threadId": thread_id, "requestId": question["id"], "reason": "invalid"}
-    await talk.decide(question, "accept")
+    await talk.reply(question, nonsense)
+    told = await talk.until("serverRequest/rejected")
+    assert told == {"threadId": thread_id, "requestId": question["id"], "reason": "invalid"}
     assert await ended(talk, thread_id) == "completed"
+    assert [it["status"] for it in commands(talk.log)] == ["declined"]
+    assert ledger.words == []
+
+
+async def test_an_answer_that_does_not_fit_leaves_the_question_to_the_others(pair: Pair, ledger: Ledger) -> None:
+    one, other = pair
+    thread_id = await asking(one)
+    await other.ask("thread/resume", threadId=thread_id)
+    await one.begin(thread_id, ledger.call("one"))
+    question = await one.question()
+    for nonsense in NONSENSE:
+        await one.reply(question, nonsense)
+        assert (await one.until("serverRequest/rejected"))["reason"] == "invalid"
+    assert one.heard("serverRequest/resolved") == []
+    await one.decide(question, "accept")
+    assert await ended(one, thread_id) == "completed"
     assert ledger.words == ["one"]
 
 
@@ -231,23 +251,15 @@ async def test_a_second_answer_comes_too_late(talk: Talk, ledger: Ledger) -> Non
     assert ledger.words == []
 
 
-async def test_a_client_that_does_not_know_the_question_has_decided_nothing(talk: Talk, ledger: Ledger) -> None:
+FAILURES = [{"code": code, "message": "no screen"} for code in (-32601, -32600, -32000)]
+
+
+@pytest.mark.parametrize("error", [*FAILURES, {}, {"code": "x", "message": 1}, "no screen"])
+async def test_a_client_that_fails_declines_where_it_is_the_only_one(talk: Talk, ledger: Ledger, error: Any) -> None:
     thread_id = await asking(talk)
     await talk.begin(thread_id, ledger.call("one"))
     question = await talk.question()
-    await talk.wire.send({"id": question["id"], "error": {"code": -32601, "message": "Method not found"}})
-    await in_step(talk)
-    assert talk.heard("serverRequest/resolved", "serverRequest/rejected") == []
-    await talk.decide(question, "accept")
-    assert await ended(talk, thread_id) == "completed"
-    assert ledger.words == ["one"]
-
-
-async def test_a_client_that_fails_declines_where_it_is_the_only_one(talk: Talk, ledger: Ledger) -> None:
-    thread_id = await asking(talk)
-    await talk.begin(thread_id, ledger.call("one"))
-    question = await talk.question()
-    await talk.wire.send({"id": question["id"], "error": {"code": -32000, "message": "no screen"}})
+    await talk.wire.send({"id": question["id"], "error": error})
     assert await ended(talk, thread_id) == "completed"
     assert [it["status"] for it in commands(talk.log)] == ["declined"]
     await talk.decide(question, "accept")
@@ -256,7 +268,9 @@ async def test_a_client_that_fails_declines_where_it_is_the_only_one(talk: Talk,
 
 
 @pytest.mark.parametrize("first", [0, 1])
-async def test_a_stranger_does_not_count_where_all_others_fail(pair: Pair, ledger: Ledger, first: int) -> None:
+async def test_one_who_knows_no_such_question_declines_where_all_others_fail(
+    pair: Pair, ledger: Ledger, first: int
+) -> None:
     thread_id = await asking(pair[0])
     await pair[1].ask("thread/resume", threadId=thread_id)
     await pair[0].begin(thread_id, ledger.call("one"))
@@ -270,13 +284,14 @@ async def test_a_stranger_does_not_count_where_all_others_fail(pair: Pair, ledge
     assert [it["status"] for it in commands(pair[0].log)] == ["declined"]
 
 
-async def test_one_who_fails_leaves_it_to_the_others(pair: Pair, ledger: Ledger) -> None:
+@pytest.mark.parametrize("code", [-32601, -32000])
+async def test_one_who_fails_leaves_it_to_the_others(pair: Pair, ledger: Ledger, code: int) -> None:
     one, other = pair
     thread_id = await asking(one)
     await other.ask("thread/resume", threadId=thread_id)
     await one.begin(thread_id, ledger.call("one"))
     question = await one.question()
-    await one.wire.send({"id": question["id"], "error": {"code": -32000, "message": "no"}})
+    await one.wire.send({"id": question["id"], "error": {"code": code, "message": "no"}})
     await in_step(one)
     await other.decide(await other.question(), "accept")
     assert await ended(one, thread_id) == "completed"

@@ -190,7 +190,8 @@ async def test_a_command_takes_what_it_was_started_for(talk: Talk) -> None:
     write, resize = f"{EXEC}/write", f"{EXEC}/resize"
     assert (await talk.refused(write, processId="deaf", deltaBase64=encoded("x"))).code == -32600
     assert (await talk.refused(write, processId="deaf")).code == -32602
-    assert (await talk.refused(write, processId="deaf", deltaBase64="***")).code == -32602
+    for nonsense in ("***", "é", "\0"):
+        assert (await talk.refused(write, processId="deaf", deltaBase64=nonsense)).code == -32602
     assert (await talk.refused(resize, processId="deaf", size={"rows": 1, "cols": 1})).code == -32600
     assert (await talk.refused(resize, processId="deaf", size={"rows": 1, "cols": 0})).code == -32602
     await talk.ask(f"{EXEC}/terminate", processId="deaf")

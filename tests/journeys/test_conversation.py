@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
 from tests.support.conformance import Conformance
@@ -63,16 +65,26 @@ async def test_many_questions_at_once_find_their_answers(probing_over: Place) ->
     assert answers == {f"question {number}": f"question {number}" for number in range(100)}
 
 
-async def test_a_malformed_answer_leaves_the_question_open(probing_over: Place) -> None:
+async def test_an_answer_of_another_protocol_leaves_the_question_open(probing_over: Place) -> None:
     async with probing_over.wire() as wire:
         await wire.send({"id": 1, "method": "probe/ask", "params": {"question": "well?"}})
         question = await wire.read()
-        for answer in ({"error": "no"}, {"error": {"code": "x", "message": "y"}}, {"jsonrpc": "1.0", "result": {}}):
-            await wire.send({"id": question["id"], **answer})
-            assert (await wire.read())["error"]["code"] == -32600
+        await wire.send({"id": question["id"], "jsonrpc": "1.0", "result": {}})
+        assert (await wire.read())["error"]["code"] == -32600
         await wire.send({"id": question["id"], "result": {"answer": "well."}})
         assert (await wire.read()) == {"id": 1, "result": {"answer": "well.", "code": None}}
         await wire.send({"id": question["id"], "result": {"answer": "too late"}})
+        await wire.is_alive()
+
+
+@pytest.mark.parametrize("error", ["no", {}, {"code": "x", "message": "y"}])
+async def test_an_error_of_a_wrong_shape_is_told_and_answers_the_question(probing_over: Place, error: Any) -> None:
+    async with probing_over.wire() as wire:
+        await wire.send({"id": 1, "method": "probe/ask", "params": {"question": "well?"}})
+        question = await wire.read()
+        await wire.send({"id": question["id"], "error": error})
+        assert (await wire.read())["error"]["code"] == -32600
+        assert (await wire.read()) == {"id": 1, "result": {"answer": None, "code": -32600}}
         await wire.is_alive()
 
 

@@ -207,6 +207,23 @@ async def test_with_a_cursor_what_was_missed_follows_the_answer(pair: Pair) -> N
     assert (await one.ask("thread/read", threadId=thread["id"]))["thread"]["seq"] == head
 
 
+async def test_a_child_that_was_born_during_a_cut_is_heard_from_its_birth(open_place: Place) -> None:
+    async with talking(open_place) as one:
+        root = str((await one.start())["id"])
+        await one.turn(root, "spawn echo Heard.\nwait for agents")
+        seen = one.heard(thread=root)[-1]["params"]["seq"]
+        [first] = {it["params"]["threadId"] for it in one.heard("turn/completed")} - {root}
+        cursors = {first: one.heard(thread=first)[-1]["params"]["seq"]}
+        await one.turn(root, "spawn echo Unheard.\nwait for agents")
+        [second] = {it["params"]["threadId"] for it in one.heard("turn/completed")} - {root, first}
+        async with talking(open_place) as again:
+            await again.ask("thread/resume", threadId=root, sinceSeq=seen, descendants=cursors)
+            await in_step(again)
+            assert again.heard(thread=second) == one.heard(thread=second)
+            assert seqs(again.heard(thread=second))[0] == 1
+            assert again.heard(thread=first) == []
+
+
 async def test_a_replay_says_what_was_said(pair: Pair) -> None:
     one, other = pair
     thread = await one.start()

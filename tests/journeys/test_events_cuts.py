@@ -140,7 +140,7 @@ class Tree:
         """Turn after turn, some of them cut short."""
         while not self.resting:
             running = thread.start_turn([TextUserInput(text=chance.choice(PROMPTS))])
-            running.shown.set()
+            running.show()
             if chance.random() < 0.2:
                 with anyio.move_on_after(chance.random() / 20):
                     await running.done.wait()
@@ -217,7 +217,7 @@ async def test_without_a_cursor_the_partial_text_and_the_rest_are_the_whole(
     heard: list[str] = []
     async with App(Settings(home=tmp_path)).running() as app:
         tree = Tree(app)
-        tree.root.start_turn([TextUserInput(text="slow 1 ms\npieces of 1 word\nsay 300 words")]).shown.set()
+        tree.root.start_turn([TextUserInput(text="slow 1 ms\npieces of 1 word\nsay 300 words")]).show()
         async with WebSocketListener("127.0.0.1", 0, Gate()).serving(app.serve) as address:
             while tree.root.running is not None:
                 witness = Witness()

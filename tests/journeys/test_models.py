@@ -144,6 +144,18 @@ async def test_the_window_that_a_provider_lists_is_known(kind: str, tmp_path: Pa
         assert [it.method for it in server.requests] == ["GET", "POST", "POST"]
 
 
+async def test_a_key_that_is_missing_is_asked_for_as_the_configuration_says(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    more = 'env_key = "LOOM_KEY_OF_NOBODY"\nenv_key_instructions = "Ask Ada."\n'
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server, more) as talk:
+        thread = await talk.start()
+        turn = await talk.turn(thread["id"], "Hello")
+        assert (turn["status"], turn["error"]["codexErrorInfo"]) == ("failed", "unauthorized")
+        assert turn["error"]["message"] == "mock needs the environment variable `LOOM_KEY_OF_NOBODY`. Ask Ada."
+        assert server.posts == []
+
+
 PHASED = [
     {
         "type": "response.output_item.added",
@@ -174,7 +186,7 @@ async def test_models_come_in_pages(kind: str, tmp_path: Path, conformance: Conf
             assert [len(it["data"]) for it in pages] == sizes
             assert [it for page in pages for it in page["data"]] == whole
         assert (await talk.ask("model/list", cursor="3"))["data"] == []
-        for cursor in ("4", "-1", "x", ""):
+        for cursor in ("4", "-1", "x", "", "9" * 5000):
             assert (await talk.refused("model/list", cursor=cursor)).message == f"invalid cursor: {cursor}"
 
 

@@ -92,15 +92,18 @@ async def test_what_codex_refuses_is_refused_in_its_words(talk: Talk) -> None:
     thread = (await talk.start())["id"]
     empty = await talk.refused("thread/queue/start", threadId=thread)
     assert (empty.code, empty.message) == (-32600, "queue is empty")
+    assert (await talk.refused("thread/queue/start", threadId=thread, queuedSubmissionId="")).code == -32600
     await talk.begin(thread, "wait")
     entry = await add(talk, thread, "echo a", "a")
     cases = [
         ("start", {}, "thread already has an active or pending turn"),
         ("start", {"queuedSubmissionId": "x"}, "queued submission not found: x"),
+        ("start", {"queuedSubmissionId": ""}, "queued submission not found: "),
         ("add", {"input": [], "clientUserMessageId": "b"}, "only user input can be added to the user-message queue"),
         ("update", {"queuedSubmissionId": "x", "input": said("y")}, "queued submission not found: x"),
         ("reorder", {"queuedSubmissionIds": ["x"]}, "queue reorder must include every queued submission exactly once"),
         ("list", {"cursor": "x"}, "invalid queue pagination cursor: x"),
+        ("list", {"cursor": "9" * 5000}, f"invalid queue pagination cursor: {'9' * 5000}"),
     ]
     for method, params, words in cases:
         refusal = await talk.refused(f"thread/queue/{method}", threadId=thread, **params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from typing import Any
 
 import pytest
@@ -56,6 +57,24 @@ async def test_threads_are_found_by_what_anybody_said_in_them(talk: Talk) -> Non
     assert (await talk.refused("thread/search", searchTerm="x", cursor="x")).message == "invalid cursor: x"
 
 
+@pytest.mark.parametrize(
+    ("said", "terms", "others"),
+    [
+        ("我們在圖書館見面", ["圖書", "書館見", "館"], ["書圖", "圖館"]),
+        ("ひらがなとカタカナ", ["がな", "カタカ"], ["かな"]),
+        ("한국어로 말한다", ["국어", "말한"], ["어국"]),
+        ("Die Hauptstraße ist lang", ["hauptstraße", "HAUPTSTRASSE", "hauptstra"], ["straße"]),
+        ("un cafe\u0301s noir", ["cafés", "cafes noir"], ["caf s"]),
+    ],
+)
+async def test_words_are_found_in_every_script(talk: Talk, said: str, terms: list[str], others: list[str]) -> None:
+    thread = await spoken(talk, said)
+    assert [await found(talk, it) for it in terms] == [[thread]] * len(terms)
+    assert [await found(talk, it) for it in others] == [[]] * len(others)
+    await talk.ask("thread/delete", threadId=thread)
+    assert await found(talk, terms[0]) == []
+
+
 async def test_pages_and_filters_are_those_of_lists(talk: Talk) -> None:
     ids = [await spoken(talk, f"pagination{n % 2} mothwing") for n in range(5)]
     first = await talk.ask("thread/search", searchTerm="mothwing", limit=2)
@@ -105,6 +124,9 @@ async def test_every_place_in_a_thread_is_found_in_order(talk: Talk) -> None:
     last = all_of_them[-1]["snippet"]
     assert (last[0], last[-1], len(last)) == ("…", "…", 126)
     assert await places(talk, thread_id, "ki.i") == []
+    for cursor in ("nonsense", urlsafe_b64encode(b"99999999999999999999.0").decode()):
+        refusal = await talk.refused("thread/searchOccurrences", threadId=thread_id, searchTerm="x", cursor=cursor)
+        assert refusal.message == f"invalid cursor: {cursor}"
 
 
 @pytest.mark.parametrize("direction", ["asc", "desc"])
@@ -120,8 +142,9 @@ async def test_a_place_says_how_to_read_the_turns_around_it(talk: Talk, directio
 
 async def test_titles_and_previews_are_searched_by_the_list(talk: Talk) -> None:
     thread_id = await spoken(talk, "the preview says quillwort")
-    await talk.ask("thread/name/set", threadId=thread_id, name="Sundew and Butterwort")
-    for term in ("quillwort", "QUILLW", "sundew AND", "butterw"):
+    name = "Sundew and Butterwort, \u00e0 fleurs e\u0301toile\u0301es"  # accents of both kinds
+    await talk.ask("thread/name/set", threadId=thread_id, name=name)
+    for term in ("quillwort", "QUILLW", "sundew AND", "butterw", "A\u0300 fleurs", "\u00c9TOIL\u00c9ES", "e\u0301t"):
         listed = (await talk.ask("thread/list", searchTerm=term))["data"]
         assert [it["id"] for it in listed] == [thread_id]
     assert (await talk.ask("thread/list", searchTerm="quillwort sundew"))["data"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from typing import Any
 
 import pytest
@@ -115,6 +116,8 @@ async def test_only_saved_sessions_are_listed_the_latest_first_page_by_page(talk
     assert [it["name"] for it in await listed(talk)] == ["b", "d", "c", "a"]
     refusal = await talk.refused("session/list", cursor="nonsense")
     assert refusal.message == "invalid cursor: nonsense"
+    far = urlsafe_b64encode(b"99999999999999999999/x").decode()
+    assert (await talk.refused("session/list", cursor=far)).message == f"invalid cursor: {far}"
 
 
 async def test_a_saved_name_outlives_its_thread(talk: Talk) -> None:

@@ -54,9 +54,35 @@ async def test_a_thread_begins_and_is_announced_after_the_answer(talk: Talk, tmp
 
 
 async def test_a_relative_directory_becomes_absolute(talk: Talk) -> None:
+    here = Path((await talk.ask("thread/start"))["cwd"])
     answer = await talk.ask("thread/start", cwd="some/../where")
-    assert Path(answer["cwd"]).is_absolute()
-    assert answer["cwd"].endswith("/where")
+    assert Path(answer["cwd"]) == here / "where"
+    own = {"approval_policy": "untrusted"}
+    answer = await talk.ask("thread/fork", threadId=answer["thread"]["id"], cwd="further", config=own)
+    assert (Path(answer["cwd"]), answer["approvalPolicy"]) == (here / "where" / "further", "untrusted")
+
+
+async def test_a_directory_may_be_anybody_s_and_yet_no_nonsense(talk: Talk) -> None:
+    here = Path((await talk.ask("thread/start"))["cwd"])
+    answer = await talk.ask("thread/start", cwd="~nobody-here/x")
+    assert Path(answer["cwd"]) == here / "~nobody-here" / "x"
+    for method in ("thread/start", "agent/list", "command/exec"):
+        refusal = await talk.refused(method, cwd="/a\0b", **({"command": ["true"]} if method == "command/exec" else {}))
+        assert (refusal.code, refusal.message) == (-32600, "cwd must not contain a NUL character"), method
+
+
+async def test_a_server_whose_own_directory_has_gone_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conformance: Conformance
+) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    async with running("memory", tmp_path / "home", conformance) as place, talking(place) as talk:
+        gone.rmdir()
+        for method in ("thread/start", "agent/list", "command/exec"):
+            refusal = await talk.refused(method, **({"command": ["true"]} if method == "command/exec" else {}))
+            assert (refusal.code, refusal.message.endswith("is gone: name another as cwd")) == (-32600, True), method
+        assert (await talk.ask("thread/start", cwd=str(tmp_path)))["cwd"] == str(tmp_path)
+        assert (await talk.ask("agent/list", cwd=str(tmp_path)))["data"]
 
 
 async def test_ids_grow_in_the_order_of_birth(talk: Talk) -> None:
@@ -70,6 +96,18 @@ async def test_unknown_settings_are_refused_and_nothing_is_born(talk: Talk) -> N
     assert refusal.code == -32602
     assert "sandbox" in refusal.message
     assert await talk.ask("thread/list", limit=1) == before
+
+
+@pytest.mark.parametrize("how", [{"modelProvider": "moon"}, {"config": {"model_provider": "moon"}}])
+async def test_a_provider_that_is_not_there_is_refused_at_once(talk: Talk, how: dict[str, Any]) -> None:
+    thread = await talk.start()
+    before = await talk.ask("thread/list", limit=1)
+    for method, params in (("start", {}), ("resume", {"threadId": thread["id"]}), ("fork", {"threadId": thread["id"]})):
+        refusal = await talk.refused(f"thread/{method}", **params, **how)
+        assert refusal.code == -32600
+        assert refusal.message.startswith("There is no model provider `moon`.")
+    assert await talk.ask("thread/list", limit=1) == before
+    assert (await talk.ask("thread/resume", threadId=thread["id"]))["modelProvider"] == thread["modelProvider"]
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,24 +138,24 @@ async def test_a_running_turn_reads_with_what_it_has_said(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    "method",
+    ("method", "words"),  # clients know some of them by heart
     [
-        "thread/read",
-        "thread/resume",
-        "thread/fork",
-        "thread/archive",
-        "thread/unarchive",
-        "thread/delete",
-        "thread/close",
-        "thread/tree",
-        "thread/turns/list",
-        "thread/items/list",
-        "thread/settings/update",
+        ("thread/read", "thread not loaded: "),
+        ("thread/turns/list", "thread not loaded: "),
+        ("thread/items/list", "thread not loaded: "),
+        ("thread/resume", "no rollout found for thread id "),
+        ("thread/fork", "no rollout found for thread id "),
+        ("thread/archive", "thread not found: "),
+        ("thread/unarchive", "thread not found: "),
+        ("thread/delete", "thread not found: "),
+        ("thread/close", "thread not found: "),
+        ("thread/tree", "thread not found: "),
+        ("thread/settings/update", "thread not found: "),
     ],
 )
-async def test_a_thread_that_is_not_there_is_not_found(talk: Talk, method: str) -> None:
+async def test_a_thread_that_is_not_there_is_not_found(talk: Talk, method: str, words: str) -> None:
     refusal = await talk.refused(method, threadId=NOBODY)
-    assert (refusal.code, refusal.message) == (-32600, f"thread not found: {NOBODY}")
+    assert (refusal.code, refusal.message) == (-32600, f"{words}{NOBODY}")
 
 
 # ── name, note, settings, metadata ────────────────────────────────────────────────────────────────────────────────────
@@ -202,6 +240,10 @@ async def test_git_facts_are_patched_and_cleared(talk: Talk) -> None:
         return answer["thread"]["gitInfo"]
 
     assert await patch(branch="main", sha="abc") == {"branch": "main", "sha": "abc", "originUrl": None}
+    assert await patch(branch=" topic\n") == {"branch": "topic", "sha": "abc", "originUrl": None}
+    for blank in ("", " \n"):
+        refusal = await talk.refused("thread/metadata/update", threadId=thread["id"], gitInfo={"branch": blank})
+        assert refusal.message == "gitInfo.branch must not be empty"
     assert await patch(branch=None) == {"branch": None, "sha": "abc", "originUrl": None}
     assert await patch(sha=None) is None
     for empty in ({}, {"gitInfo": {}}, {"gitInfo": None}):
@@ -224,17 +266,17 @@ async def test_an_archived_thread_rests_until_it_is_taken_out(talk: Talk, tmp_pa
     [listed] = (await talk.ask("thread/list", here, archived=True))["data"]
     assert (listed["id"], listed["status"]) == (thread["id"], {"type": "notLoaded"})
     assert text_of((await read(talk, thread["id"], includeTurns=True))["turns"][0]) == "Kept."
-    for method, more in (
-        ("thread/resume", {}),
-        ("turn/start", {"input": said("Hello")}),
-        ("thread/name/set", {"name": "x"}),
-    ):
+    for method, more in (("turn/start", {"input": said("Hello")}), ("thread/name/set", {"name": "x"})):
         refusal = await talk.refused(method, threadId=thread["id"], **more)
         assert refusal.message == f"thread {thread['id']} is archived; unarchive it first"
+    refusal = await talk.refused("thread/resume", threadId=thread["id"])  # a sentence that the TUI knows
+    how = f"Run `codex unarchive {thread['id']}` to unarchive it first."
+    assert refusal.message == f"session {thread['id']} is archived. {how}"
     assert await talk.ask("thread/archive", threadId=thread["id"]) == {}  # it is where it should be
 
     back = await talk.ask("thread/unarchive", threadId=thread["id"])
-    assert back["thread"]["id"] == thread["id"]
+    assert (back["thread"]["id"], back["thread"]["status"]) == (thread["id"], {"type": "notLoaded"})
+    assert thread["id"] not in (await talk.ask("thread/loaded/list"))["data"]
     await talk.until("thread/unarchived", threadId=thread["id"])
     assert [it["id"] for it in (await talk.ask("thread/list", here))["data"]] == [thread["id"]]
     assert "not archived" in (await talk.refused("thread/unarchive", threadId=thread["id"])).message
@@ -257,7 +299,7 @@ async def test_a_deleted_thread_is_gone_with_its_log(talk: Talk) -> None:
     await talk.turn(thread["id"], "echo Gone.")
     assert await talk.ask("thread/delete", threadId=thread["id"]) == {}
     await talk.until("thread/deleted", threadId=thread["id"])
-    assert (await talk.refused("thread/read", threadId=thread["id"])).message == f"thread not found: {thread['id']}"
+    assert (await talk.refused("thread/read", threadId=thread["id"])).message == f"thread not loaded: {thread['id']}"
     assert (await talk.ask("thread/unsubscribe", threadId=thread["id"])) == {"status": "notLoaded"}
     assert not on_disk(thread)
 

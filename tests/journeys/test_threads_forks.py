@@ -192,7 +192,7 @@ async def test_a_fork_outlives_its_source(talk: Talk) -> None:
     source, _ = await spoken(talk, "one")
     fork = (await forked(talk, source))["id"]
     await talk.ask("thread/delete", threadId=source)
-    assert (await talk.refused("thread/read", threadId=source)).message == f"thread not found: {source}"
+    assert (await talk.refused("thread/read", threadId=source)).message == f"thread not loaded: {source}"
     assert await texts(talk, fork) == ["one"]
     assert await heard(talk, fork) == 3
 
@@ -308,12 +308,20 @@ async def test_injected_items_are_the_models_and_nobody_elses(talk: Talk) -> Non
     assert await heard(talk, fork) == 3 + 4 + 1 + 3
 
 
+MISSHAPEN = "items[0] is not a response item"
+CALL = {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"}
+
+
 @pytest.mark.parametrize(
     ("items", "why"),
     [
         ([], "items must not be empty"),
         ([{"x": 1}], "items[0] is not a response item: it needs a `type`"),
-        ([{"type": "message"}, "words"], "items[1] is not a response item: it needs a `type`"),
+        ([{"type": "compaction"}, "words"], "items[1] is not a response item: it needs a `type`"),
+        ([{"type": "message", "role": "user"}], f"{MISSHAPEN}: `content` is missing, or not what it should be"),
+        ([{"type": "message", "role": "user", "content": ["x"]}], f"{MISSHAPEN}: a part of `content` has no `type`"),
+        ([CALL | {"call_id": None}], f"{MISSHAPEN}: `call_id` is missing, or not what it should be"),
+        ([CALL | {"arguments": {}}], f"{MISSHAPEN}: `arguments` is missing, or not what it should be"),
         ([{"type": "x", "@": "revert", "fromSeq": 0}], "items[0] is not a response item: it has a member `@`"),
     ],
 )

@@ -18,7 +18,11 @@ async def ids(talk: Talk, **params: Any) -> list[str]:
 
 
 async def born(talk: Talk, count: int, **params: Any) -> list[str]:
-    return [(await talk.start(**params))["id"] for _ in range(count)]
+    """Threads with a name: those without it, and without a turn, are in no such list."""
+    made = [(await talk.start(**params))["id"] for _ in range(count)]
+    for it in made:
+        await talk.ask("thread/name/set", threadId=it, name="x")
+    return made
 
 
 async def test_threads_are_listed_newest_first(talk: Talk, tmp_path: Path) -> None:
@@ -26,6 +30,25 @@ async def test_threads_are_listed_newest_first(talk: Talk, tmp_path: Path) -> No
     assert await ids(talk, cwd=str(tmp_path)) == made[::-1]
     assert await ids(talk, cwd=str(tmp_path), sortDirection="asc") == made
     assert await ids(talk, cwd=str(tmp_path), sortKey="section_position") == made[::-1]
+
+
+async def test_what_was_opened_and_left_without_a_word_is_in_no_list_of_what_people_began(
+    talk: Talk, tmp_path: Path
+) -> None:
+    here = {"cwd": str(tmp_path)}
+    left, named, spoken, ordered = [(await talk.start(**here))["id"] for _ in range(4)]
+    await talk.ask("thread/name/set", threadId=named, name="Later")
+    await talk.turn(spoken, "echo x")
+    await talk.ask("thread/shellCommand", threadId=ordered, command="true")
+    await talk.until("turn/completed", threadId=ordered)
+    forked = (await talk.ask("thread/fork", threadId=spoken))["thread"]["id"]
+    for kinds in (None, [], ["cli", "vscode"]):
+        assert await ids(talk, **here, sourceKinds=kinds) == [forked, ordered, spoken, named]
+    page = await talk.ask("thread/list", here, limit=4)
+    assert page["nextCursor"] is None
+    assert await ids(talk, **here, sourceKinds=["vscode", "subAgent"]) == [forked, ordered, spoken, named, left]
+    await talk.turn(left, "echo y")
+    assert left in await ids(talk, **here)
 
 
 async def test_a_list_goes_on_where_a_page_ended_and_can_turn_back(talk: Talk, tmp_path: Path) -> None:
@@ -71,12 +94,12 @@ async def test_what_was_spoken_in_last_comes_first_by_recency(talk: Talk, tmp_pa
 async def test_lists_filter_by_directory_and_provider(talk: Talk, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     [first] = await born(talk, 1, cwd=str(one))
-    [second] = await born(talk, 1, cwd=str(two), modelProvider="elsewhere")
+    [second] = await born(talk, 1, cwd=str(two), modelProvider="local")
     assert await ids(talk, cwd=str(one)) == [first]
     assert await ids(talk, cwd=[str(one), str(two)]) == [second, first]
     assert await ids(talk, cwd=str(tmp_path)) == []
     both = {"cwd": [str(one), str(two)]}
-    assert await ids(talk, **both, modelProviders=["elsewhere"]) == [second]
+    assert await ids(talk, **both, modelProviders=["local"]) == [second]
     assert await ids(talk, **both, modelProviders=["rehearsal"]) == [first]
     assert await ids(talk, **both, modelProviders=[]) == [second, first]
     assert await ids(talk, **both, excludedThreadIds=[second]) == [first]
@@ -224,7 +247,9 @@ async def test_a_page_of_turns_is_bounded(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("method", ["thread/turns/list", "thread/items/list"])
-@pytest.mark.parametrize("cursor", ["", "bogus", "c3g=", "💥"])
+@pytest.mark.parametrize(
+    "cursor", ["", "bogus", "c3g=", "💥", "czk5OTk5OTk5OTk5OTk5OTk5OTk5", "YXQtOTk5OTk5OTk5OTk5OTk5OTk5OTk5"]
+)
 async def test_a_cursor_of_something_else_is_refused(talk: Talk, method: str, cursor: str) -> None:
     thread = await talk.start()
     assert (await talk.refused(method, threadId=thread["id"], cursor=cursor)).message == f"invalid cursor: {cursor}"

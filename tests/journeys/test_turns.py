@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Any
 
 import pytest
-from tests.support.talk import Message, Talk, said, story, streamed, text_of
+from tests.support.talk import Message, Refusal, Talk, said, story, streamed, text_of
 
 ORDINARY = [
     "answer",
@@ -127,6 +128,19 @@ async def test_empty_input_runs_a_turn_without_a_user_message(talk: Talk) -> Non
     assert "item/started userMessage" not in story(talk.log[before:])
 
 
+async def test_what_is_too_deep_to_be_written_down_is_refused_and_the_thread_goes_on(talk: Talk) -> None:
+    thread = await talk.start()
+    schema: Any = {}
+    for _ in range(300):
+        schema = {"properties": schema}
+    params = {"threadId": thread["id"], "input": [{"type": "text", "text": "hi"}], "outputSchema": schema}
+    await talk.wire.send(dumps({"id": 99_999, "method": "turn/start", "params": params}).encode())
+    with pytest.raises(Refusal) as refused:
+        await talk.answer(99_999)
+    assert refused.value.code == -32602
+    assert text_of(await talk.turn(thread["id"], "echo Plain.")) == "Plain."
+
+
 async def test_an_output_schema_shapes_the_last_message_of_that_turn_alone(talk: Talk) -> None:
     thread = await talk.start()
     schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
@@ -155,6 +169,7 @@ async def test_too_long_an_input_is_refused_before_anything_happens(talk: Talk) 
     refusal = await talk.refused("turn/start", threadId=thread["id"], input=half + half)
     assert refusal.code == -32602
     assert "1048576" in refusal.message
+    assert refusal.data == {"input_error_code": "input_too_large", "max_chars": 1_048_576, "actual_chars": 1_200_000}
     assert (await talk.ask("thread/turns/list", threadId=thread["id"]))["data"] == []
 
 

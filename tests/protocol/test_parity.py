@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.support.codex import VERSION, codex_methods
 
-from threadloom_protocol.codegen import parity
+from threadloom_protocol.codegen import ignored, parity
 from threadloom_protocol.spec import Origin, Stage, Surface
 from threadloom_protocol.v2 import V2
 
@@ -55,6 +56,22 @@ def test_an_empty_surface_places_nothing_but_what_is_refused() -> None:
 
 def test_the_table_in_the_repository_is_fresh() -> None:
     assert (ROOT / "schemas" / "parity.md").read_text(encoding="utf-8") == parity.render(V2)
+
+
+def test_what_is_accepted_without_effect_is_declared() -> None:
+    assert ignored.undeclared(V2) == []
+
+
+def test_a_member_that_the_server_never_reads_is_said_to_have_no_effect() -> None:
+    server = "".join(it.read_text(encoding="utf-8") for it in (ROOT / "server").rglob("*.py"))
+    words = set(re.findall(r"\w+", server))
+    unread = {
+        (method, str(field.alias))
+        for method, it in V2.requests.items()
+        for name, field in it.params.model_fields.items()
+        if it.stage is Stage.READY and words.isdisjoint({name, str(field.alias)})
+    }
+    assert unread <= {(method, member) for method, members in ignored.IGNORED.items() for member in members}
 
 
 def test_what_is_answered_empty_can_be_answered() -> None:

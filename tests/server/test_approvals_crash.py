@@ -226,6 +226,27 @@ async def test_what_is_still_open_goes_on_where_another_command_was_lost(
     assert ledger.words == ["one", "two"]
 
 
+async def test_a_question_to_the_person_waits_on_life_after_life(tmp_path: Path, conformance: Conformance) -> None:
+    async with serving(tmp_path) as server, client(server, conformance) as talk:
+        thread_id = await asking(talk)
+        turn_id = await talk.begin(thread_id, "ask Which colour? red | green")
+        question = await talk.question()
+        await killed(server)
+    for _ in range(2):
+        async with serving(tmp_path) as server, client(server, conformance) as talk:
+            turn, again = await resumed(talk, thread_id)
+            assert (turn["id"], turn["status"], again) == (turn_id, "inProgress", [question])
+            await killed(server)
+    async with serving(tmp_path) as server, client(server, conformance) as talk:
+        await resumed(talk, thread_id)
+        for colour in ("green", "red"):
+            await talk.reply(question, {"answers": {"answer": {"answers": [colour]}}})
+        done = (await talk.until("turn/completed"))["turn"]
+        assert (done["id"], done["status"]) == (turn_id, "completed")
+        assert done["items"][-1]["text"].endswith('{"answers":{"answer":{"answers":["green"]}}}')
+        assert [it["params"]["reason"] for it in talk.heard("serverRequest/rejected")] == ["alreadyResolved"]
+
+
 async def test_of_two_answers_at_once_one_wins_and_the_other_hears_of_it(
     tmp_path: Path, conformance: Conformance
 ) -> None:

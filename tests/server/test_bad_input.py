@@ -172,6 +172,9 @@ NO_PARAMS = [
     bad("a missing member", '{"id":1,"method":"probe/hold","params":{}}', PARAMS, 1),
     bad("no params where one is needed", '{"id":1,"method":"probe/hold"}', PARAMS, 1),
     bad("params deep, but not too deep", echo('{"text":' * 900 + "1" + "}" * 900), PARAMS, 1),
+    bad("params too deep to be written down", echo('{"text":"x","more":' * 300 + "1" + "}" * 300), PARAMS, 1),
+    good("params that are not", echo('{"text":"x","more":' + "[[]," * 120 + "1" + "]" * 120 + "}")),
+    good("many values beside each other", echo('{"text":"x","more":[' + "[{}]," * 5_000 + "1]}")),
 ]
 
 NOT_NOW = [

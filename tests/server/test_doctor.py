@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.processes import THREADLOOM, environment, server_home
+from tests.support.processes import THREADLOOM, bound_by_modes, environment, server_home
 from tests.support.stores import Scribe
 from tests.support.storing import event, fold, fork, index, opened, thread
 
+from threadloom.cli.doctor import findings
+from threadloom.config import Settings
 from threadloom.exec.launch import FORCE, diagnose
 from threadloom.store.blobs import INLINE, OWNERS
 
@@ -29,6 +31,7 @@ def doctor(room: Path, *words: str, **variables: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
+        preexec_fn=bound_by_modes,
     )
 
 
@@ -123,10 +126,34 @@ def test_a_home_that_is_no_folder_is_broken(tmp_path: Path) -> None:
     assert states(found(tmp_path, code=1)["home"]) == ["broken"]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to this user")
-def test_a_home_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    assert states(found(tmp_path, code=1)["home"]) == ["broken"]
+@pytest.mark.parametrize(
+    ("closed", "mode", "words"),
+    [
+        ("threadloom", 0o500, "cannot be written to"),
+        ("threadloom", 0o000, "cannot be written to"),
+        ("threadloom/sessions", 0o000, "sessions cannot be read"),
+    ],
+)
+def test_a_home_that_is_closed_to_its_user_is_broken(tmp_path: Path, closed: str, mode: int, words: str) -> None:
+    with opened("file", server_home(tmp_path)) as store:
+        thread(store, event(1))
+    shut = tmp_path / closed
+    shut.chmod(mode)
+    try:
+        home = found(tmp_path, code=1)["home"]
+    finally:
+        shut.chmod(0o700)
+    assert any(it["state"] == "broken" and words in it["text"] for it in home), home
+
+
+def test_a_home_on_a_full_disk_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = os.statvfs(tmp_path)
+    full = os.statvfs_result((*left[:4], 0, *left[5:10]))
+    settings = Settings(tmp_path)
+    assert [it.state for it in findings(settings) if it.about == "home"] == ["ok"]
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    [home] = (it for it in findings(settings) if it.about == "home")
+    assert (home.state, "disk that is full" in home.text) == ("broken", True)
 
 
 # ── what is reached from nowhere ──────────────────────────────────────────────────────────────────────────────────────
@@ -193,6 +220,36 @@ def test_a_log_that_no_thread_can_be_made_of_is_found(tmp_path: Path) -> None:
     [told] = found(tmp_path)["logs"]
     assert (told["state"], told["paths"]) == ("note", [str(log)])
     assert "bring them back from a backup, or remove them" in told["text"]
+
+
+def test_what_cannot_be_read_among_the_logs_is_named_and_nothing_else_is_called_needless(tmp_path: Path) -> None:
+    home = server_home(tmp_path)
+    scribe = Scribe(home)
+    ids = scribe.threads(2, 1_794_000_000_000)
+    scribe.store.close()
+    [log] = home.rglob(f"*{ids[0]}.jsonl")
+    (blob := home / "blobs" / "00" / ("0" * 64)).parent.mkdir(parents=True)
+    blob.write_text("what a thread out of reach may need")
+    (loop := home / "sessions" / "2020").symlink_to("2020")
+    os.mkfifo(pipe := log.with_name(log.name.replace(ids[0], "pipe")))
+    (shut := home / "sessions" / "2019").mkdir(mode=0o000)
+    try:
+        report = found(tmp_path)
+        listed = subprocess.run(
+            [*THREADLOOM, "list"],
+            env=environment(tmp_path),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            preexec_fn=bound_by_modes,
+        )
+    finally:
+        shut.chmod(0o700)
+    [told] = report["logs"]
+    assert (told["state"], set(told["paths"])) == ("note", {str(loop), str(pipe), str(shut)})
+    assert "blobs" not in report
+    assert (listed.returncode, {line.split("\t")[0] for line in listed.stdout.splitlines()}) == (0, set(ids))
 
 
 @pytest.mark.parametrize("change", [b"z", b"?"])  # one bit and more

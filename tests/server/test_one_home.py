@@ -54,12 +54,12 @@ async def test_several_servers_at_work_on_one_home(tmp_path: Path, conformance: 
         async with AsyncExitStack() as stack:
             listener = await stack.enter_async_context(running("websocket", tmp_path, conformance))
             async with talking(listener) as talk:  # and no longer: to a client that is there it sends pings
-                await talk.ask("thread/list")
+                await talk.refused("thread/archive", threadId="none")  # it has looked at all logs, and is at rest
             assert listener.pid is not None
             idle, at_rest = [], [listener.pid]
             for _ in range(IDLE):
                 talk = await stack.enter_async_context(talking(place))
-                await talk.ask("thread/list")
+                await talk.refused("thread/archive", threadId="none")  # it has looked at all logs, and is at rest
                 idle.append(talk)
                 at_rest.append(place.newest.process.pid)
             busy = [await stack.enter_async_context(talking(place)) for _ in range(SERVERS)]

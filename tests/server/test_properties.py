@@ -14,6 +14,7 @@ from tests.support.counts import count
 from tests.support.crash_logs import check_index
 from tests.support.crash_loom import Loom, Stroke, look, loom
 from tests.support.crash_tales import PICK, TALE, Teller, told
+from tests.support.tree_nodes import nodes
 
 from threadloom.store.rollout import Rollouts
 from threadloom.threads.replay import Replayed
@@ -66,7 +67,7 @@ def test_a_fork_is_its_source_up_to_there_whatever_comes_after(tale: list[Any]) 
             assert teller.turns(it.id)[: len(it.turns)] == it.turns
             assert teller.get(it.id).history()[: len(it.history)] == it.history
             for turn in it.turns:
-                items = teller.woven.threads.reader.items(it.id, turn_id=turn["id"]).data
+                items = teller.woven.threads.reader.items(it.id, turn_id=turn["id"])
                 assert [orjson.loads(entry.item.to_json()) for entry in items] == turn["items"]
 
     told(tale, check)
@@ -116,7 +117,7 @@ async def _check_close(woven: Loom, ids: list[str], target: str) -> None:
     cascade = woven.threads.cascade
     owner = {it: woven.threads.lineage.parent(it) for it in ids}
     below = {it for it in ids if target in _line(owner, it)}
-    before = list(woven.threads.trees.tree(target)[1])
+    before = nodes(woven.threads, target)
     states = {node.thread_id: node.status for node in before}
     dry = await cascade.close(target, dry_run=True)
     report = await cascade.close(target)
@@ -129,7 +130,7 @@ async def _check_close(woven: Loom, ids: list[str], target: str) -> None:
         assert it.before == states[it.thread_id]
         assert it.after == "shutdown"
         assert (it.how == "already") == (it.before == "shutdown")
-    left = {node.thread_id: node.status for node in woven.threads.trees.tree(target)[1]}
+    left = {node.thread_id: node.status for node in nodes(woven.threads, target)}
     assert left == states | dict.fromkeys(below, "shutdown"), "nothing else was touched"
     assert [it.how for it in await cascade.close(target)] == ["already"] * len(order)
 

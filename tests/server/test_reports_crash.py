@@ -102,7 +102,7 @@ async def _recovered(folder: Path) -> Told:
         await kin.quiet()
         for root in _roots(kin):
             if kin.manager.row(root).archived:
-                await kin.manager.cascade.unarchive(root)
+                await kin.manager.moves.unarchive(root)
             parent = kin.manager.get(root)
             parent.queue.resume()
             parent.queue.pump()

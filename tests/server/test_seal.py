@@ -48,6 +48,7 @@ def test_a_line_without_a_seal_is_read_as_it_was_before_there_were_any() -> None
     line = decode_line(0, event(4, "four")[:-1])
     assert line is not None
     assert (line.seq, seq_of(event(4)[:-1])) == (4, 4)
+    assert seq_of(event(4)[:-1].replace(b'"seq":4', b'"seq":' + b"4" * 5000)) == 0
 
 
 def test_a_number_that_is_damaged_leads_nobody_astray(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +30,27 @@ sys.exit(0)
 def test_a_signal_after_the_end_does_not_change_the_exit_code(loop: str) -> None:
     done = subprocess.run([sys.executable, "-c", LATE, loop], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "15\n", "")
+
+
+LATEST = """
+import os, signal, sys
+from threadloom.cli import main
+
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid(), numbers=(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)):
+        for number in numbers:
+            kill(me, number)
+        os.write(2, b"late")
+
+last = Last()  # goes when the interpreter takes its modules apart: by then there are no handlers any more
+sys.argv = ["threadloom", "app-server"]
+main()
+"""
+
+
+def test_a_signal_while_the_interpreter_ends_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    home = {"PATH": os.environ["PATH"], "THREADLOOM_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LATEST], stdin=subprocess.DEVNULL, capture_output=True, env=home, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"late")

@@ -30,7 +30,7 @@ WRITES: list[tuple[str, dict[str, Any]]] = [
     ("thread/note/set", {"note": "mine"}),
     ("thread/settings/update", {"effort": "low"}),
     ("thread/metadata/update", {"gitInfo": {"branch": "mine"}}),
-    ("thread/inject_items", {"items": [{"type": "message", "role": "user"}]}),
+    ("thread/inject_items", {"items": [{"type": "message", "role": "user", "content": []}]}),
     ("thread/archive", {}),
     ("thread/delete", {}),
     ("thread/close", {}),

@@ -45,7 +45,8 @@ def recall(path: Path) -> Witness:
         while True:
             try:
                 name, heard = pickle.load(journal)
-            except EOFError:
+            except (EOFError, pickle.UnpicklingError):  # the last may be torn: it was about to be heard
+                assert not journal.read()
                 witness.connected()
                 return witness
             getattr(witness, name)(*heard)

@@ -232,7 +232,7 @@ class Loom:
         """A turn under way."""
         self.puppet.script, self.puppet.ending = script, ending
         running = self.threads.get(thread_id).start_turn([TextUserInput(text=spelled(words))], client_id=words or None)
-        running.shown.set()
+        running.show()
         return running
 
     async def tell(self, thread_id: str, words: str, script: Sequence[Any], ending: str) -> str:
@@ -258,7 +258,7 @@ class Loom:
                 built = [it.to_json() for it in reader.turns(thread_id, direction=direction, items=view).data]
                 copied = reader.written(thread_id, direction=direction, items=view).data
                 assert list(map(orjson.loads, copied)) == list(map(orjson.loads, built))
-        entries = [orjson.loads(it.to_json()) for it in reader.items(thread_id).data]
+        entries = [orjson.loads(it.to_json()) for it in reader.items(thread_id)]
         assert list(map(orjson.loads, reader.written_items(thread_id).data)) == entries
         return [orjson.loads(it.to_json()) for it in reader.turns(thread_id).data]
 

@@ -76,19 +76,19 @@ async def _end(kin: Family, child: Thread, gate: str) -> None:
 async def _upheaval(kin: Family, parent: Thread) -> None:
     """What a queue has to live through."""
     await _at_rest(kin, parent)
-    (await surely(parent.compact)).shown.set()
+    (await surely(parent.compact)).show()
     await _at_rest(kin, parent)
     await surely(kin.manager.settled)
     await _forked(kin, parent)
     await surely(lambda: parent.revert(kin.store.index.turns(parent.id)[1].seq))
     await _until(kin, lambda: parent.queue.state.length >= len(ENDING) - 2)
-    await surely(lambda: kin.manager.cascade.archive(parent.id))
+    await surely(lambda: kin.manager.moves.archive(parent.id))
     await surely(lambda: _brought_back(kin, parent.id))
 
 
 async def _brought_back(kin: Family, thread_id: str) -> None:
     if kin.manager.rest(thread_id).archived_by is not None:  # else only the index does not know of it yet
-        await kin.manager.cascade.unarchive(thread_id)
+        await kin.manager.moves.unarchive(thread_id)
 
 
 async def _forked(kin: Family, parent: Thread) -> None:

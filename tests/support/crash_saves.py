@@ -95,7 +95,7 @@ class Saver(Teller):
         before = thread.history()
         held = len(thread.state.rest.compactions)
         running = thread.compact()
-        running.shown.set()
+        running.show()
         with anyio.fail_after(SECONDS):
             await running.done.wait()
         self._compacted(thread, held)
@@ -113,7 +113,7 @@ class Saver(Teller):
         twin.announce()
         await self.woven.threads.settled()
         promise = Promise(thread.id, self.turns(twin.id), twin.history(), await self._request(twin))
-        await self.woven.threads.cascade.delete(twin.id)
+        await self.woven.threads.moves.delete(twin.id)
         return promise
 
     async def _request(self, thread: Thread) -> Any:
@@ -147,7 +147,7 @@ class Saver(Teller):
         if len(self.ids) == 1:  # there is always one to go on with
             await self._start(thread_id, at)
         self._happened(thread_id, "delete")
-        await self.woven.threads.cascade.delete(thread_id, purge=purge)
+        await self.woven.threads.moves.delete(thread_id, purge=purge)
         self.ids.remove(thread_id)
         self.forks = [it for it in self.forks if it.id != thread_id]
 

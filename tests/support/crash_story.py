@@ -70,7 +70,9 @@ class Story:
         turns = self._turns(thread_id)
         await self._thread("thread/fork", threadId=thread_id, lastTurnId=turns[0])
         await self._ask("thread/revert", threadId=thread_id, beforeTurnId=turns[-1])
-        await self._ask("thread/inject_items", threadId=thread_id, items=[{"type": "message", "role": "user"}])
+        await self._ask(
+            "thread/inject_items", threadId=thread_id, items=[{"type": "message", "role": "user", "content": []}]
+        )
         await self._ask("thread/settings/update", threadId=thread_id, effort="low")
         await self._turn(thread_id, 'call update_plan {"plan":[{"step":"weave","status":"pending"}]}\nsay 2 words')
 

@@ -171,10 +171,10 @@ class Teller:
 
     async def _archive(self, thread_id: str, at: int) -> None:
         try:
-            await self.woven.threads.cascade.archive(thread_id)
+            await self.woven.threads.moves.archive(thread_id)
         except InvalidRequest:
             return  # an ephemeral one
-        await self.woven.threads.cascade.unarchive(thread_id)
+        await self.woven.threads.moves.unarchive(thread_id)
 
 
 def _cut(item: Any) -> Any:

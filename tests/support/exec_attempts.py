@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import platform
+import struct
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 # What every attempt starts with: where it is, what it aims at, and the kernel without a library in between.
@@ -77,6 +80,8 @@ def _table() -> list[Attempt]:
         ("make a file outside setuid", "os.chmod(OUT + '/kept', 0o4755)", plain),
         ("change a mode outside", "os.chmod(OUT + '/kept', 0o777)", modes),
         ("change times outside", "os.utime(OUT + '/kept', (1, 1))", modes),
+        ("change flags outside", "fcntl.ioctl(os.open(OUT + '/kept', os.O_RDONLY), 0x40086602, struct.pack('l', 64))",
+         modes | {"plain": _keeps_flags()}),
         ("make a character device", "os.mknod(WORK + '/d', 0o20666, os.makedev(1, 3))", {}),
         ("make a block device", "os.mknod(WORK + '/d', 0o60666, os.makedev(7, 0))", {}),
         ("move the workspace away", "os.rename(WORK, WORK + '-gone')", plain),
@@ -92,6 +97,12 @@ def _table() -> list[Attempt]:
         ("write to a worktree's repository", "put(WORK + '/store/config')", guarded),
         ("write the agents' settings", "put(WORK + '/.threadloom/config.toml')", guarded),
         ("write Codex's settings", "put(WORK + '/.codex/config.toml')", guarded),
+        ("make settings where there are none", "os.makedirs(WORK + '/tree/.threadloom', exist_ok=True); "
+         "put(WORK + '/tree/.threadloom/config.toml')", guarded),
+        ("move away what keeps settings out", "os.makedirs(WORK + '/tree/.threadloom', exist_ok=True); "
+         "os.rename(WORK + '/tree/.threadloom', WORK + '/s'); os.mkdir(WORK + '/tree/.threadloom')", guarded),
+        ("write the settings of the server", "put(WORK + '/home/config.toml')", guarded),
+        ("swap the home of the server", "os.rename(WORK + '/home', WORK + '/h'); os.mkdir(WORK + '/home')", guarded),
         # Mounts and namespaces
         ("mount", "must(libc.mount(b'none', (WORK + '/sub').encode(), b'tmpfs', 0, None))", filtered),
         ("bind the outside", "must(libc.mount(OUT.encode(), (WORK + '/sub').encode(), None, 4096, None)); "
@@ -115,9 +126,11 @@ def _table() -> list[Attempt]:
         ("write to the first process", "os.open('/proc/1/mem', os.O_RDWR)", {}),
         ("read the first process", "os.open('/proc/1/mem', os.O_RDONLY)", {}),
         ("read the memory of a process outside", "call(310 if X86 else 270, VICTIM, 0, 0, 0, 0, 0)", traced),
+        ("write the memory of a process outside", "call(311 if X86 else 271, VICTIM, 0, 0, 0, 0, 0)", traced),
         ("write through the first process's root", "put('/proc/1/root' + OUT + '/new')", {}),
         ("write through a process's root", "put(f'/proc/{VICTIM}/root{OUT}/new')", plain),
         ("write through the parent's folder", "put(f'/proc/{os.getppid()}/cwd{OUT}/new')", {}),
+        ("limit a process outside", "call(302 if X86 else 261, VICTIM, 4, struct.pack('=2Q', 0, 0), 0)", plain),
         ("take a descriptor", "call(438, call(434, os.getppid(), 0), 1, 0)", traced),
         # The kernel
         ("change the kernel's settings", "put('/proc/sys/kernel/panic', open('/proc/sys/kernel/panic').read())", {}),
@@ -198,6 +211,16 @@ def _may_trace() -> bool:
     """Whether a process may look into another of the same user, where there is no sandbox."""
     scope = Path("/proc/sys/kernel/yama/ptrace_scope")
     return not scope.exists() or scope.read_text().strip() == "0"
+
+
+def _keeps_flags() -> bool:
+    """Whether files here have such flags: not every file system knows any."""
+    with TemporaryFile() as file:
+        try:
+            fcntl.ioctl(file, 0x40086602, struct.pack("l", 64))
+        except OSError:
+            return False
+    return True
 
 
 def program(code: str) -> str:

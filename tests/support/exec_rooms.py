@@ -25,7 +25,7 @@ KINDS: Final = RUNS.get(os.environ.get(FORCE, ""), (os.environ.get(FORCE, ""),))
 PATH: Final = os.environ.get("PATH", os.defpath)
 
 
-GUARDED: Final = (".git", ".threadloom", ".codex", "store", "tree/.git", "sub/repo/.git")  # in a workspace
+GUARDED: Final = (".git", ".threadloom", ".codex", "home", "store", "tree/.git", "sub/repo/.git")  # in a workspace
 
 
 def host_of(kind: str) -> Host:
@@ -41,7 +41,7 @@ class Workplace:
         self.work = room / "work"
         self.outside = room / "outside"
         self.env = {"PATH": PATH, "HOME": str(room), "LANG": "C.UTF-8", "TMPDIR": str(self.work / "tmp")}
-        for folder in ("tmp", "sub/repo/.git/hooks", ".git/hooks", ".threadloom", ".codex", "tree", "store"):
+        for folder in ("tmp", "sub/repo/.git/hooks", ".git/hooks", ".threadloom", ".codex", "home", "tree", "store"):
             (self.work / folder).mkdir(parents=True)
         (self.work / ".git/config").write_text("[core]\n")
         (self.work / "tree/.git").write_text("gitdir: ../store\n")
@@ -53,7 +53,8 @@ class Workplace:
     ) -> Order:
         """A command in the worktree, which may write to the workspace if the mode says so."""
         roots = (str(self.work),) if mode == "workspace-write" else ()
-        return Order(argv, str(self.work / "tree"), self.env, Fence(mode, roots, network), **more)  # type: ignore[arg-type]
+        fence = Fence(mode, roots, network, kept=(str(self.work / "home"),))
+        return Order(argv, str(self.work / "tree"), self.env, fence, **more)  # type: ignore[arg-type]
 
     def snapshot(self) -> dict[str, tuple[object, ...]]:
         """All that no command may change: names, modes, times and contents."""

@@ -14,6 +14,7 @@ TOOLS: Final = f"{SERVER}/agent/collab/tools.py"
 SESSION: Final = f"{SERVER}/agent/collab/sessions.py"
 LOOK: Final = f"{SERVER}/agent/collab/looking.py"
 BRANCH: Final = f"{SERVER}/threads/branch.py"
+OUTLOOK: Final = f"{SERVER}/threads/outlook.py"
 OFFSPRING: Final = f"{SERVER}/threads/offspring.py"
 SPEECH: Final = f"{SERVER}/threads/speech.py"
 OBSERVE: Final = f"{SERVER}/threads/observer.py"
@@ -67,16 +68,16 @@ GUARDS: Final[list[Guard]] = [
         "the question goes to the owner",
         "18",
         BRANCH,
-        "asked = owner if owner is not None and owner.running is not None else me",
-        "asked = me",
+        "for it in (owner, me):",
+        "for it in (me,):",
         f"{SPAWN}::test_the_question_of_a_sub_agent_goes_to_the_turn_of_its_owner",
     ),
     Guard(
         "an owner at rest is not asked",
         "19",
         BRANCH,
-        "asked = owner if owner is not None and owner.running is not None else me",
-        "asked = owner or me",
+        "if it is not None and it.running is not None:",
+        "if it is not None:",
         f"{SPAWN}::test_without_a_turn_of_the_owner_it_is_asked_in_its_own_thread",
     ),
     Guard(
@@ -123,7 +124,7 @@ GUARDS: Final[list[Guard]] = [
         "how deep a tree grows",
         "P8",
         BRANCH,
-        "if deep > most.max_depth:",
+        "if depth >= most.max_depth:",
         "if False:",
         f"{SPAWN}::test_limits_name_themselves_and_who_holds_them",
     ),
@@ -131,14 +132,14 @@ GUARDS: Final[list[Guard]] = [
         "limits hold for a resume",
         "30",
         BRANCH,
-        "            self.may_spawn(self._manager.lineage.depth(agent_id))\n",
+        "            self._has_room(self._manager.lineage.parent(agent_id) or agent_id)\n",
         "",
         f"{LIFE}::test_limits_hold_for_a_resume",
     ),
     Guard(
         "nobody acts outside of their subtree",
         "38",
-        BRANCH,
+        OUTLOOK,
         "if self._me not in above:",
         "if False:",
         f"{AUTHORITY}::test_an_agent_may_act_on_itself_and_on_what_is_below[child-close-sibling]",
@@ -146,7 +147,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "nobody sees another tree",
         "34",
-        BRANCH,
+        OUTLOOK,
         "return self._manager.exists(agent_id) and self._manager.lineage.origin(agent_id)[-1] == self._root",
         "return self._manager.exists(agent_id)",
         f"{LIFE}::test_an_agent_of_another_tree_is_nobody",
@@ -155,8 +156,8 @@ GUARDS: Final[list[Guard]] = [
         "the tools of a template",
         "P6",
         BRIEFING,
-        "if thread.policy.permits(name)}",
-        "}",
+        "if thread.policy.permits(name) and name not in missing",
+        "if name not in missing",
         f"{SPAWN}::test_tools_are_those_of_its_template_and_no_more_than_its_parents",
     ),
     Guard(
@@ -194,7 +195,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "a word of the user ends a wait",
         "36",
-        BRANCH,
+        OUTLOOK,
         "if steering is not None and steering.waiting:",
         "if False:",
         f"{LIFE}::test_a_word_of_the_user_ends_it",
@@ -226,7 +227,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "the closed are left out",
         "47",
-        BRANCH,
+        OUTLOOK,
         'return [it for it in found if include_closed or it.status != "shutdown"]',
         "return found",
         f"{LOOKING}::test_only_the_closed_are_left_out",
@@ -234,7 +235,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "sessions are no agents",
         "43",
-        BRANCH,
+        OUTLOOK,
         "for it in below if _spawned(rest := self._manager.rest(it))]",
         "for it in below if (rest := self._manager.rest(it))]",
         f"{LOOKING}::test_sessions_are_no_agents",
@@ -266,7 +267,7 @@ GUARDS: Final[list[Guard]] = [
     Guard(
         "a session that is known",
         "S14",
-        BRANCH,
+        OUTLOOK,
         'if spawned is not None and spawned.kind == "subSession":',
         "if True:",
         f"{SESSIONS}::test_an_unknown_session_is_an_error",

@@ -2563,7 +2563,7 @@ export interface PathFileSystemPath {
   path: string;
 }
 
-/** List named sets of permissions. */
+/** List named sets of permissions: those that `permissions` may name. They hold in every directory. */
 export interface PermissionProfileListParams {
   cursor?: string | null;
   limit?: number | null;
@@ -3942,8 +3942,9 @@ export type ThreadListCwdFilter =
 /**
  * List threads that are stored, page by page, the newest first unless told otherwise.
  *
- * Without `sourceKinds`, those that a person started. `parentThreadId` asks for children, `ancestorThreadId` for
- * descendants at any depth. `searchTerm` looks at titles and names; for everything said use `thread/search`.
+ * Without `sourceKinds`, those that a person started. In a list of such, one that was opened and left, with no turn
+ * and no name, does not appear. `parentThreadId` asks for children, `ancestorThreadId` for descendants at any depth.
+ * `searchTerm` looks at titles and names; for everything said use `thread/search`.
  */
 export interface ThreadListParams {
   cursor?: string | null;
@@ -4154,8 +4155,9 @@ export interface ThreadResumeInitialTurnsPageParams {
  * Go on with a thread, or subscribe to one that runs.
  *
  * With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
- * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids;
- * `false` leaves them out. Settings in it hold from the next turn on.
+ * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
+ * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
+ * it hold from the next turn on.
  */
 export interface ThreadResumeParams {
   threadId: string;
@@ -5111,7 +5113,7 @@ export interface Methods {
    * `includeHidden` adds those a picker would leave out.
    */
   "model/list": { params: ModelListParams; result: ModelListResponse };
-  /** List named sets of permissions. */
+  /** List named sets of permissions: those that `permissions` may name. They hold in every directory. */
   "permissionProfile/list": { params: PermissionProfileListParams; result: PermissionProfileListResponse };
   /** List plugins that are installed. */
   "plugin/installed": { params: PluginInstalledParams; result: PluginInstalledResponse };
@@ -5229,8 +5231,9 @@ export interface Methods {
   /**
    * List threads that are stored, page by page, the newest first unless told otherwise.
    *
-   * Without `sourceKinds`, those that a person started. `parentThreadId` asks for children, `ancestorThreadId` for
-   * descendants at any depth. `searchTerm` looks at titles and names; for everything said use `thread/search`.
+   * Without `sourceKinds`, those that a person started. In a list of such, one that was opened and left, with no turn
+   * and no name, does not appear. `parentThreadId` asks for children, `ancestorThreadId` for descendants at any depth.
+   * `searchTerm` looks at titles and names; for everything said use `thread/search`.
    */
   "thread/list": { params: ThreadListParams; result: ThreadListResponse };
   /** List the ids of threads that are in memory. */
@@ -5283,8 +5286,9 @@ export interface Methods {
    * Go on with a thread, or subscribe to one that runs.
    *
    * With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
-   * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids;
-   * `false` leaves them out. Settings in it hold from the next turn on.
+   * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
+   * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
+   * it hold from the next turn on.
    */
   "thread/resume": { params: ThreadResumeParams; result: ThreadResumeResponse };
   /** Take a turn and all later ones out of the history of a thread. Files stay as they are. */

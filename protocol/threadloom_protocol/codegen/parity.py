@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from threadloom_protocol.codegen import ignored
 from threadloom_protocol.spec import ClientRequest, Origin, Stage, Surface
 
 CODEX_VERSION: Final = "0.166.0"
@@ -118,6 +119,8 @@ def _document(rows: list[tuple[str, str, str]]) -> Iterator[str]:
     yield "|---|---|---|"
     for method, state, remark in rows:
         yield f"| `{method}` | {state} | {remark} |"
+    yield ""
+    yield from ignored.section()
 
 
 MEANINGS: Final = {

@@ -1,4 +1,4 @@
-"""Presets that this server has none of: collaboration modes, permission profiles, feature switches."""
+"""Presets: sets of permissions, and what this server has none of, collaboration modes and feature switches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CollaborationModeListResponse(Result):
 
 
 class PermissionProfileListParams(Params):
-    """List named sets of permissions."""
+    """List named sets of permissions: those that `permissions` may name. They hold in every directory."""
 
     cursor: str | None = None
     limit: UInt | None = None
@@ -94,7 +94,7 @@ COLLABORATION_MODES = ClientRequest(
     stage=Stage.EMPTY,
 )
 PERMISSION_PROFILES = ClientRequest(
-    "permissionProfile/list", PermissionProfileListParams, PermissionProfileListResponse, stage=Stage.EMPTY
+    "permissionProfile/list", PermissionProfileListParams, PermissionProfileListResponse
 )
 EXPERIMENTAL_FEATURES = ClientRequest(
     "experimentalFeature/list", ExperimentalFeatureListParams, ExperimentalFeatureListResponse, stage=Stage.EMPTY

@@ -22,8 +22,9 @@ ThreadSortKey = TypeAliasType("ThreadSortKey", Literal["created_at", "updated_at
 class ThreadListParams(Params):
     """List threads that are stored, page by page, the newest first unless told otherwise.
 
-    Without `sourceKinds`, those that a person started. `parentThreadId` asks for children, `ancestorThreadId` for
-    descendants at any depth. `searchTerm` looks at titles and names; for everything said use `thread/search`.
+    Without `sourceKinds`, those that a person started. In a list of such, one that was opened and left, with no turn
+    and no name, does not appear. `parentThreadId` asks for children, `ancestorThreadId` for descendants at any depth.
+    `searchTerm` looks at titles and names; for everything said use `thread/search`.
     """
 
     cursor: str | None = None

@@ -32,6 +32,24 @@ from threadloom_protocol.v2.values.turns import TurnItemsView, TurnsPage
 ThreadStartSource = TypeAliasType("ThreadStartSource", Literal["startup", "clear"])
 
 
+class ThreadAndSettings(Result):
+    """A thread, and the settings that hold for its next turn."""
+
+    thread: Thread
+    model: str
+    model_provider: str
+    service_tier: str | None = None
+    disabled_plugin_ids: list[str] = Field(default_factory=list)
+    cwd: str
+    runtime_workspace_roots: Annotated[list[str], EXPERIMENTAL] = Field(default_factory=list)
+    instruction_sources: list[str] = Field(default_factory=list)
+    approval_policy: AskForApproval
+    approvals_reviewer: ApprovalsReviewer
+    sandbox: SandboxPolicy
+    active_permission_profile: Annotated[ActivePermissionProfile | None, EXPERIMENTAL] = None
+    reasoning_effort: ReasoningEffort | None = None
+
+
 class ThreadStartParams(Params):
     """Begin a thread. What is left out comes from the configuration of its directory.
 
@@ -68,22 +86,9 @@ class ThreadStartParams(Params):
     experimental_raw_events: Annotated[bool, EXPERIMENTAL] = False
 
 
-class ThreadStartResponse(Result):
+class ThreadStartResponse(ThreadAndSettings):
     """The thread, and the settings that hold for its first turn."""
 
-    thread: Thread
-    model: str
-    model_provider: str
-    service_tier: str | None = None
-    disabled_plugin_ids: list[str] = Field(default_factory=list)
-    cwd: str
-    runtime_workspace_roots: Annotated[list[str], EXPERIMENTAL] = Field(default_factory=list)
-    instruction_sources: list[str] = Field(default_factory=list)
-    approval_policy: AskForApproval
-    approvals_reviewer: ApprovalsReviewer
-    sandbox: SandboxPolicy
-    active_permission_profile: Annotated[ActivePermissionProfile | None, EXPERIMENTAL] = None
-    reasoning_effort: ReasoningEffort | None = None
     multi_agent_mode: Annotated[MultiAgentMode, EXPERIMENTAL] = "explicitRequestOnly"
 
 
@@ -99,8 +104,9 @@ class ThreadResumeParams(Params):
     """Go on with a thread, or subscribe to one that runs.
 
     With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
-    requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids;
-    `false` leaves them out. Settings in it hold from the next turn on.
+    requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
+    and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
+    it hold from the next turn on.
     """
 
     thread_id: str
@@ -125,25 +131,12 @@ class ThreadResumeParams(Params):
     descendants: bool | dict[str, UInt] | None = None
 
 
-class ThreadResumeResponse(Result):
+class ThreadResumeResponse(ThreadAndSettings):
     """The thread, its settings, and `seq`.
 
     How far the answer reaches. `truncated`: too much was missed to be sent again, start from this snapshot.
     """
 
-    thread: Thread
-    model: str
-    model_provider: str
-    service_tier: str | None = None
-    disabled_plugin_ids: list[str] = Field(default_factory=list)
-    cwd: str
-    runtime_workspace_roots: Annotated[list[str], EXPERIMENTAL] = Field(default_factory=list)
-    instruction_sources: list[str] = Field(default_factory=list)
-    approval_policy: AskForApproval
-    approvals_reviewer: ApprovalsReviewer
-    sandbox: SandboxPolicy
-    active_permission_profile: Annotated[ActivePermissionProfile | None, EXPERIMENTAL] = None
-    reasoning_effort: ReasoningEffort | None = None
     collaboration_mode: CollaborationMode | None = None
     multi_agent_mode: Annotated[MultiAgentMode, EXPERIMENTAL] = "explicitRequestOnly"
     initial_turns_page: Annotated[TurnsPage | None, EXPERIMENTAL] = None
@@ -185,22 +178,9 @@ class ThreadForkParams(Params):
     defer_goal_continuation: Annotated[bool, EXPERIMENTAL] = False
 
 
-class ThreadForkResponse(Result):
+class ThreadForkResponse(ThreadAndSettings):
     """The new thread, and the settings that hold for its first turn."""
 
-    thread: Thread
-    model: str
-    model_provider: str
-    service_tier: str | None = None
-    disabled_plugin_ids: list[str] = Field(default_factory=list)
-    cwd: str
-    runtime_workspace_roots: Annotated[list[str], EXPERIMENTAL] = Field(default_factory=list)
-    instruction_sources: list[str] = Field(default_factory=list)
-    approval_policy: AskForApproval
-    approvals_reviewer: ApprovalsReviewer
-    sandbox: SandboxPolicy
-    active_permission_profile: Annotated[ActivePermissionProfile | None, EXPERIMENTAL] = None
-    reasoning_effort: ReasoningEffort | None = None
     multi_agent_mode: Annotated[MultiAgentMode, EXPERIMENTAL] = "explicitRequestOnly"
 
 

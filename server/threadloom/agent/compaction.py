@@ -18,6 +18,8 @@ from threadloom_protocol.v2.values.items import ContextCompactionThreadItem
 OVERFLOW: Final = "contextWindowExceeded"  # what a model says that was given more than it can read
 ATTEMPTS: Final = 5  # each with half of what was too much before: a window 16 times too small is still helped
 CHARACTERS: Final = 4  # to a token, roughly, in the languages that models read most
+CUT: Final = "[…]"  # where the rest of a text was
+_TEXTS: Final = frozenset({"content", "text", "output", "input"})  # where an item has them
 PICTURE: Final = 1_500  # tokens, roughly, whatever is in it
 
 
@@ -84,9 +86,9 @@ async def _summarised(
                         yield [retrying(turn, retry)]
             break
         except ModelError as fault:
-            if fault.info != OVERFLOW or attempt == ATTEMPTS or len(part) < 2:
+            if fault.info != OVERFLOW or attempt == ATTEMPTS:
                 raise
-            part = part[len(part) // 2 :]
+            part = _less(part)
     if not summary.text.strip():
         raise ModelError("The model was asked to sum the conversation up, and said nothing.", "other")
 
@@ -100,6 +102,27 @@ def _sampling(turn: TurnInput, prompt: str, part: Sequence[Item]) -> Sampling:
         tools=[],
         summary=turn.summary,
     )
+
+
+def _less(part: Sequence[Item]) -> Sequence[Item]:
+    """The later half, and of an item that alone is longer than half of it all, the beginning."""
+    room = estimated(part) // 2 * CHARACTERS
+    return [_shortened(it, room) for it in part[len(part) // 2 :]]
+
+
+def _shortened(value: Any, room: int) -> Any:
+    match value:
+        case {"type": "input_image" | "reasoning"}:  # half of such a thing is nothing
+            return value
+        case {"arguments": str(written)} if len(written) > room:
+            return {**value, "arguments": "{}"}  # some servers read them
+        case dict():
+            return {name: _shortened(it, room) if name in _TEXTS else it for name, it in value.items()}
+        case list():
+            return [_shortened(it, room) for it in value]
+        case str() if len(value) > room:
+            return f"{value[:room]}{CUT}"
+    return value
 
 
 def _shrunk(turn: TurnInput, tokens: int) -> Emission:

@@ -27,7 +27,7 @@ class Question(NamedTuple):
 
     request: ServerRequest[Any, Any]
     params: Params
-    started: Emission  # the item that it is about: it is stored together with the question
+    started: Emission | None  # the item that it is about, if any: it is stored together with the question
     refusal: Result  # what counts where nobody decides in time
     flag: ThreadActiveFlag = "waitingOnApproval"
     action: Action | None = None  # where a model may decide

@@ -57,11 +57,11 @@ def as_function(item: Item) -> Item:
 
 def unanswered(history: Sequence[Item], output: str = ABORTED) -> list[Item]:
     """Outputs for the calls that never got one: without them, no provider takes the next request."""
-    answered = {item["call_id"] for item in history if item.get("type") in OUTPUTS}
+    answered = {item.get("call_id") for item in history if item.get("type") in OUTPUTS}
     return [
-        {"type": CALLS[item["type"]], "call_id": item["call_id"], "output": output}
+        {"type": CALLS[item["type"]], "call_id": item.get("call_id"), "output": output}
         for item in history
-        if item.get("type") in CALLS and item["call_id"] not in answered
+        if item.get("type") in CALLS and item.get("call_id") not in answered
     ]
 
 

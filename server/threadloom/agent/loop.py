@@ -19,8 +19,8 @@ from threadloom.agent.tools.base import answered, freeform_specs
 from threadloom.events import Aside
 from threadloom.ids import uuid7
 
-# A model that has asked for tools this often in one turn goes in circles.
-MOST_ANSWERS: Final = 200
+# A model that has asked for tools this often in one turn goes in circles. The longest honest work takes some hundreds.
+MOST_ANSWERS: Final = 5000
 
 
 def _milliseconds() -> int:
@@ -48,7 +48,7 @@ class Loop:
         model = self._models(turn.model, turn.provider)
         if turn.resumed and (told := await _run(turn, turn.resumed)):
             yield told
-        helped = False  # the history was too long for the model, and has been condensed
+        helped = False  # the history was too long for the model, and has been condensed: it has not answered since
         for _ in range(self._most_answers):
             answer = Answer(turn, self._now, self._new_id)
             try:
@@ -57,6 +57,7 @@ class Loop:
                         if batch:
                             yield batch
                 too_long = answer.done and _due(turn, answer)
+                helped = helped and not answer.done
             except ModelError as fault:
                 if fault.info != OVERFLOW or turn.compaction is None or helped:
                     raise

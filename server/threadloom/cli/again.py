@@ -13,6 +13,7 @@ from threadloom.cli.exec import folder
 from threadloom.cli.link import FAILED, OK, USAGE, Failure, Place, fail
 from threadloom.cli.link import run as run_command
 from threadloom.cli.output import as_json, in_terminal, moment, note, write
+from threadloom.digits import number
 from threadloom_client import Client
 from threadloom_protocol.v2 import search, session, settings
 from threadloom_protocol.v2.values.policy import (
@@ -95,14 +96,15 @@ async def _choose(client: Client) -> str:
     found = [it async for it in find.threads(client, params, RECENT)]
     if not found:
         raise Failure("there is no thread yet. `threadloom chat` begins one.", FAILED)
-    for number, it in enumerate(found, 1):
-        note(f"{number:3}  {moment(it.recency_at or it.updated_at)}  {line(it.name or it.preview, 60)}")
+    for at, it in enumerate(found, 1):
+        note(f"{at:3}  {moment(it.recency_at or it.updated_at)}  {line(it.name or it.preview, 60)}")
     sys.stderr.write("Which one? [1] ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip() or "1"
-    if not answer.isdecimal() or not 0 < int(answer) <= len(found):
+    chosen = number(answer) or 0
+    if not 0 < chosen <= len(found):
         raise Failure(f"there is no number {answer} here", FAILED)
-    return found[int(answer) - 1].id
+    return found[chosen - 1].id
 
 
 def _settle(arguments: Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from threadloom.cli.late import late
+from threadloom.digits import number
 
 Common = Callable[[argparse.ArgumentParser], None]
 
@@ -105,9 +106,10 @@ def _limit(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
+    count = number(text)
+    if not count:
         raise argparse.ArgumentTypeError(f"takes a number from 1 on, not {text!r}")
-    return int(text)
+    return count
 
 
 def _changing(make: _Maker) -> None:

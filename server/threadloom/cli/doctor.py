@@ -30,6 +30,7 @@ UNGUARDED: Final = (
     "; commands that may write have to be approved, for it can keep neither .git nor the modes and times of files "
     "outside of the workspace from being changed"
 )
+ROOM: Final = 1 << 20  # bytes; with less than that free, an index cannot even be begun
 SHOWN: Final = 3  # of many files, the others are in what a program reads
 
 
@@ -82,8 +83,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     """All that can be said of this machine, this home and this configuration."""
     yield from _versions()
     yield _home(settings.home)
-    yield _index(settings.home / "index.sqlite")
-    yield from _orphans(settings.home)
+    yield from _kept(settings.home)
     keyring = Keyring(settings.home)
     configuration = Configuration(settings, keyring)
     try:
@@ -110,7 +110,19 @@ def _home(folder: Path) -> Finding:
         return Finding("home", "broken", f"{nearest} is no folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
         return Finding("home", "broken", f"{folder} cannot be written to: nothing would be kept")
+    disk = os.statvfs(nearest)
+    if disk.f_bavail * disk.f_frsize < ROOM:
+        return Finding("home", "broken", f"{folder} lies on a disk that is full: nothing would be kept")
     return Finding("home", "ok", f"{folder}" if nearest == folder else f"{folder} is made when it is first needed")
+
+
+def _kept(home: Path) -> Iterator[Finding]:
+    """What is there already, as far as it is open to who asks."""
+    try:
+        yield _index(home / "index.sqlite")
+        yield from _orphans(home)
+    except PermissionError as fault:
+        yield Finding("home", "broken", f"{fault.filename} cannot be read: whose is it, and what is its mode?")
 
 
 def _index(path: Path) -> Finding:
@@ -139,12 +151,13 @@ def _orphans(home: Path) -> Iterator[Finding]:
         _lost(
             "logs", found.damaged, "with a damaged header, which are used all the same; a backup may have them whole"
         ),
+        _lost("logs", found.blocked, "that cannot be read, and are passed over: what they need is not known"),
         _lost("blobs", found.blobs, "that no log needs: while no server runs, they can be removed"),
     ]
     yield from (it for it in told if it is not None)
-    if found.logs and not (found.unneeded or found.unread or found.damaged):
+    if found.logs and not (found.unneeded or found.unread or found.damaged or found.blocked):
         yield Finding("logs", "ok", f"{found.logs} of them, all in use")
-    if found.logs and not found.blobs:
+    if found.logs and not (found.blobs or found.blocked):
         yield Finding("blobs", "ok", "all in use")
 
 

@@ -18,8 +18,9 @@ from threadloom.cli.link import FAILED, INTERRUPTED, OK, USAGE, Failure, Place, 
 from threadloom.cli.link import run as run_command
 from threadloom.cli.output import in_terminal, note, write
 from threadloom.cli.signals import Signals
+from threadloom.config.files import TEXT
 from threadloom_client import Client, Disconnected, Notification, Subscription
-from threadloom_protocol.v2 import approval, item, stream, thread, turn
+from threadloom_protocol.v2 import approval, ask, item, stream, thread, turn
 from threadloom_protocol.v2.values.content import TextUserInput
 from threadloom_protocol.v2.values.items import (
     AgentMessageThreadItem,
@@ -61,7 +62,7 @@ def _schema(path: str | None) -> Any:
     if path is None:
         return None
     try:
-        schema = json.loads(Path(path).read_text(encoding="utf-8"))
+        schema = json.loads(Path(path).read_text(encoding=TEXT))
     except (OSError, ValueError) as fault:
         raise Failure(f"--output-schema {path}: {fault}", USAGE) from None
     if not isinstance(schema, dict):
@@ -95,12 +96,12 @@ class Errand:
         self._thread = ""
         self._turn = ""
         self._words = ""  # the last that the agent said
-        self._interrupted = False
 
     async def run(self, begin: thread.ThreadStartParams, prompt: str, schema: Any) -> int:
         """The whole of it; the exit code."""
         self._client.on_request(approval.COMMAND, self._decline)
         self._client.on_request(approval.FILE_CHANGE, self._decline)
+        self._client.on_request(ask.USER_INPUT, self._leave_open)
         with self._client.notifications() as events:
             started = await self._client.request(thread.START, begin)
             self._thread = started.thread.id
@@ -155,11 +156,16 @@ class Errand:
             return approval.CommandExecutionRequestApprovalResponse(decision="decline")
         return approval.FileChangeRequestApprovalResponse(decision="decline")
 
+    async def _leave_open(self, asked: ask.ToolRequestUserInputParams) -> ask.ToolRequestUserInputResponse:
+        """There is nobody to answer."""
+        for it in asked.questions:
+            self._tell(f"not answered, for nobody is here to ask: {line(it.question, WIDTH)}")
+        return ask.ToolRequestUserInputResponse(answers={})
+
     async def _until_signal(self) -> None:
         """The first Ctrl-C ends the turn, a second one, or patience, the process."""
         signals = Signals(signal.SIGINT, signal.SIGTERM)
         await signals.next()
-        self._interrupted = True
         with anyio.move_on_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._interrupt)

@@ -126,7 +126,9 @@ def _token(arguments: Namespace) -> str | None:
     if arguments.token_file is None:
         return os.environ.get(TOKEN) or None
     try:
-        return Path(arguments.token_file).read_text(encoding="utf-8").strip()
+        from threadloom.config.files import TEXT  # late: few commands are given one
+
+        return Path(arguments.token_file).read_text(encoding=TEXT).strip()
     except (OSError, UnicodeError) as fault:
         raise Failure(f"cannot read the token from {arguments.token_file}: {fault}", USAGE) from None
 
@@ -152,7 +154,7 @@ async def _embedded(settings: Settings, tell: Aside) -> AsyncIterator[Client]:
 def _writable(folder: Path) -> None:
     """A home that cannot be is found out before anything is made in it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
         raise Failure(
             f"{folder} cannot be the home: {fault.strerror}\nSet THREADLOOM_HOME to another folder."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,6 +14,7 @@ import anyio
 
 from threadloom.app import App
 from threadloom.config import Settings
+from threadloom.digits import number
 from threadloom.transports.auth import Gate
 from threadloom.transports.links import LINK_SECONDS
 from threadloom.transports.listener import Listener
@@ -34,24 +37,31 @@ def listener(arguments: Namespace, scheme: str, place: str, settings: Settings) 
 
     async def serve(app: App) -> None:
         async with at.serving(app.serve) as address:
-            for line in _said(address.url, gate):
+            for line in announced(address.url, gate):
                 print(line, file=sys.stderr, flush=True)  # noqa: T201 (a person reads this)
             await anyio.sleep_forever()
 
     return serve
 
 
-def _said(url: str, gate: Gate) -> Iterator[str]:
+def announced(url: str, gate: Gate) -> Iterator[str]:
     """Where it listens, for programs, too; and how a person gets there."""
     yield f"listening on {url}"
-    yield f"connect: threadloom chat --connect {url}{' --token-file FILE' if gate.verifier else ''}"
+    yield f"connect: {_program()} chat --connect {url}{' --token-file FILE' if gate.verifier else ''}"
     if gate.verifier is not None and url.startswith("ws://"):
         page = url.replace("ws://", "http://", 1)
         yield f"browser: {page}/?link={gate.links.mint()} (works once, within {LINK_SECONDS / 60:.0f} minutes)"
 
 
+def _program() -> str:
+    """What to type: the name where a shell finds it, else what was typed for this server, as after `make run`."""
+    known = shutil.which("threadloom") is not None
+    return "threadloom" if known or os.path.basename(sys.argv[0]) != "threadloom" else sys.argv[0]
+
+
 def _address(place: str) -> tuple[str, int]:
     host, colon, port = place.rstrip("/").rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+    found = number(port)
+    if not colon or not host or found is None or found > 65535:
         raise ValueError(f"--listen ws://IP:PORT needs an address and a port, not {place!r}")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), found

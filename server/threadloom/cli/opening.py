@@ -54,7 +54,10 @@ def run(arguments: Namespace) -> int:
     opening = open_pipes(settings, *claim_stdio()) if arguments.listen in ("stdio://", "stdio") else None
     from threadloom.cli.serve import serve  # late: it takes most of a start
 
-    return serve(arguments, settings, opening)
+    code = serve(arguments, settings, opening)
+    for number in SIGNALS:  # the interpreter takes every handler away on its way out, and a late signal would kill it
+        signal.signal(number, signal.SIG_IGN)
+    return code
 
 
 def fail(text: str, code: int) -> int:
@@ -77,9 +80,9 @@ def _settings(arguments: Namespace) -> Settings:
 
 
 def _impossible(folder: Path) -> str | None:
-    """Why there can never be such a folder. One that is only read from still serves those who read."""
+    """Why there can be no such folder. One that is only read from still serves those who read."""
     if os.path.isdir(folder):
-        return None
+        return None if os.access(folder, os.R_OK | os.X_OK) else "it cannot be read"
     nearest = next(it for it in (folder, *folder.parents) if os.path.lexists(it))
     if not os.path.isdir(nearest):
         return f"{nearest} is no folder"

@@ -72,6 +72,16 @@ def _common(parser: argparse.ArgumentParser, default: Any) -> None:
         parser.add_argument(flag, action=_Gather, default=default, metavar="FEATURE", help=text)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not seconds >= 0:  # `nan` is not, either
+        raise argparse.ArgumentTypeError(f"takes a number from 0 on, not {text!r}")
+    return seconds
+
+
 class _Gather(argparse.Action):
     """Like `append`, but what was given before and after the subcommand adds up."""
 
@@ -91,7 +101,9 @@ def _app_server(commands: Any) -> None:
     server.add_argument(
         "--stdio", action="store_const", dest="listen", const="stdio://", help="same as --listen stdio://"
     )
-    server.add_argument("--drain", type=float, default=0.0, metavar="SECONDS", help="wait for running turns at a stop")
+    server.add_argument(
+        "--drain", type=_seconds, default=0.0, metavar="SECONDS", help="wait for running turns at a stop"
+    )
     server.add_argument("--strict-config", action="store_true", help="refuse unknown keys in config.toml")
     server.add_argument("--analytics-default-enabled", action="store_true", help="accepted; there are no analytics")
     _auth(server.add_argument_group("who may connect over WebSocket"))

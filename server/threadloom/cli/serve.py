@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from argparse import Namespace
@@ -21,6 +22,11 @@ from threadloom.connection import Greeted
 from threadloom.routes import MissingHandler
 
 ORPHAN_CHECK: Final = 1.0  # seconds between looks at whether the parent of a stdio server still lives
+
+HINTS: Final = {
+    errno.EADDRINUSE: "Stop what listens there, or choose another port; with port 0 it takes a free one.",
+    errno.EADDRNOTAVAIL: "This machine has no such address; it always has 127.0.0.1.",
+}
 
 Serve = Callable[[App], Awaitable[None]]
 
@@ -59,7 +65,8 @@ def _explain(faults: BaseExceptionGroup[BaseException], listen: str) -> int:
     if isinstance(fault, MissingHandler):
         return fail(f"cannot start: {fault}", 1)
     if isinstance(fault, OSError | ConfigurationError):
-        return fail(f"cannot listen on {listen}: {fault}", 1)
+        hint = HINTS.get(fault.errno or 0) if isinstance(fault, OSError) else None
+        return fail("\n".join(filter(None, (f"cannot listen on {listen}: {fault}", hint))), 1)
     raise faults
 
 

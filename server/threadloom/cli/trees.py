@@ -45,7 +45,7 @@ def tree(arguments: Namespace) -> int:
 
 
 async def last(client: Client) -> str:
-    """The thread that was used last."""
+    """The thread that was used last: the list leaves out those that were opened and left without a word."""
     async for it in find.threads(client, search.ThreadListParams(sort_key="recency_at"), 1):
         return it.id
     raise Failure("there is no thread yet. `threadloom chat` begins one.", FAILED)

@@ -33,6 +33,7 @@ def catalog(configuration: Configuration, keyring: Keyring, told: Callable[[str]
             base_url=table.base_url or OPENAI,
             wire_api=table.wire_api,
             env_key=table.env_key,
+            env_key_instructions=table.env_key_instructions,
             api_key=keyring.bearer(table),
             request_max_retries=table.request_max_retries,
             stream_max_retries=table.stream_max_retries,

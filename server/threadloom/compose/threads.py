@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
 from threadloom.threads.context.documents import Places
 from threadloom.threads.context.rules import BASE, PATIENCE, SUMMARIZE, Rules
-from threadloom.threads.defaults import Defaults, plain
+from threadloom.threads.defaults import Defaults, here, plain
 from threadloom.threads.manager import Manager
 from threadloom_protocol.v2.settings import ThreadSettings
 
@@ -42,7 +41,7 @@ def threads(
     homes = tuple(it for it in (settings.home, settings.foreign) if it is not None)
 
     def start(cwd: str | None, overrides: Mapping[str, Any] | None) -> ThreadSettings:
-        place = cwd or os.getcwd()
+        place = cwd or here()
         loaded = configuration.load(place, overrides) if overrides else configuration.recent(place)
         return _settings(loaded.config, cwd)
 
@@ -55,7 +54,7 @@ def threads(
         MemoryStore(logs),
         Loop(models.model),
         tasks,
-        Defaults(start),
+        Defaults(start, models.vouch),
         {tool.name: tool for tool in tools(configuration, models, host, nursery)},
         rules=rules,
         limits=lambda cwd: configuration.recent(cwd).config.agents,

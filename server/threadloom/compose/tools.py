@@ -12,6 +12,7 @@ from threadloom.agent.floor import Action, Question
 from threadloom.agent.models.base import Catalog
 from threadloom.agent.templates.catalog import Catalog as Templates
 from threadloom.agent.templates.catalog import Shelf
+from threadloom.agent.tools.asking import RequestUserInput
 from threadloom.agent.tools.command import Commands, command_tools
 from threadloom.agent.tools.deciding import Reviewed
 from threadloom.agent.tools.goal import goal_tools
@@ -39,7 +40,7 @@ def tools(configuration: Configuration, models: Catalog, host: Host, nursery: Nu
     patches = Patches(review)
     commands = Commands(host, partial(variables, configuration, extra=QUIET), review, patches)
     own = [UpdatePlan(), *goal_tools(), *command_tools(commands), ApplyPatch(patches), ViewImage()]
-    return [*own, *collab_tools(nursery)]
+    return [*own, RequestUserInput(), *collab_tools(nursery)]
 
 
 def nursery(settings: Settings, configuration: Configuration, models: Catalog) -> Nursery:

@@ -30,16 +30,16 @@ class Settings:
 def home(environ: Mapping[str, str] = os.environ) -> Path:
     """Where this product keeps its files. Under a foreign `$CODEX_HOME` it has a folder of its own."""
     if named := environ.get("THREADLOOM_HOME"):
-        return Path(named).expanduser().absolute()
+        return Path(os.path.expanduser(named)).absolute()
     if codex := foreign(environ):
         return codex / "threadloom"
-    return Path(environ.get("HOME") or "~").expanduser().absolute() / ".threadloom"
+    return Path(os.path.expanduser(environ.get("HOME") or "~")).absolute() / ".threadloom"
 
 
 def foreign(environ: Mapping[str, str] = os.environ) -> Path | None:
     """Codex's home, where that is the only one a client has set."""
     codex = environ.get("CODEX_HOME")
-    return Path(codex).expanduser().absolute() if codex and not environ.get("THREADLOOM_HOME") else None
+    return Path(os.path.expanduser(codex)).absolute() if codex and not environ.get("THREADLOOM_HOME") else None
 
 
 def override(text: str) -> tuple[str, Any]:
@@ -47,17 +47,33 @@ def override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValueError(f"--config takes key=value, not {text!r}")
-    import tomllib  # late: most starts have no override
-
-    from threadloom.config.trees import path
+    from threadloom.config.trees import path  # late: most starts have no override
 
     try:
         path(key)
     except ValueError as fault:
         raise ValueError(f"--config {key.strip()!r}: {fault}") from None
     try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError as fault:
-        if value.lstrip()[:1] in ("[", "{", '"', "'"):  # it was meant to be TOML
-            raise ValueError(f"--config {key.strip()}: {fault}") from None
-        return key.strip(), value.strip()
+        return key.strip(), _value(value)
+    except ValueError as fault:
+        raise ValueError(f"--config {key.strip()}: {fault}") from None
+
+
+def _value(text: str) -> Any:
+    import tomllib
+
+    from threadloom.config.trees import fits, is_deep, leaves
+
+    try:
+        found = tomllib.loads(f"value = {text}")["value"]
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError:
+        if text.lstrip()[:1] in ("[", "{", '"', "'"):  # it was meant to be TOML
+            raise
+        return text.strip()
+    if is_deep(found):
+        raise ValueError("nested too deeply")
+    if not all(fits(leaf) for _, leaf in leaves(found)):
+        raise ValueError("too large a number")
+    return found

@@ -132,7 +132,7 @@ class Keyring:
     def _stored(self) -> Login | None:
         try:
             data = files.read(self._file)
-            found = orjson.loads(data) if data else {}
+            found = orjson.loads(data.decode(files.TEXT)) if data else {}
             key = found.get(VARIABLE)
         except (OSError, ValueError, AttributeError):  # what it holds is nobody's business, a log's least of all
             log.warning("auth.json cannot be read and counts as absent", path=str(self._file))

@@ -50,10 +50,12 @@ def _clear(values: trees.Tree, steps: trees.Path) -> None:
 
 
 def _writable(value: Any, steps: trees.Path) -> None:
+    if trees.is_deep(value):
+        raise Unfit(f"`{trees.dotted(steps)}` is nested too deeply")
     for at, leaf in trees.leaves(value, steps):
         if leaf is None:
             raise Unfit(f"`{trees.dotted(at)}` is null, which TOML has no word for")
-        if type(leaf) is int and not -(2**63) <= leaf < 2**63:
+        if not trees.fits(leaf):
             raise Unfit(f"`{trees.dotted(at)}` is too large a number")
 
 

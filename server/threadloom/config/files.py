@@ -15,6 +15,8 @@ MAX_BYTES: Final = 4 * 1024 * 1024  # no configuration is that long; a file in a
 LOCK_SECONDS: Final = 5.0  # others hold the lock for milliseconds
 LOCK_STEP: Final = 0.01
 
+TEXT: Final = "utf-8-sig"  # UTF-8, perhaps with the mark that editors on Windows put before it
+
 Signature = tuple[int, int, int, int]
 
 

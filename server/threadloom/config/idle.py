@@ -33,7 +33,7 @@ TOP: Final = _keys(
 # In `[model_providers.ID]`.
 PROVIDER: Final = _keys(
     """
-    auth aws capabilities credential_file env_key_instructions gateway_oauth location model_catalog_url
+    auth aws capabilities credential_file gateway_oauth location model_catalog_url
     project_id supports_standalone_web_search supports_websockets websocket_connect_timeout_ms
     """
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -90,7 +91,7 @@ def from_file(path: Path, name: ConfigLayerSource, *, lenient: bool = False) -> 
         data = files.read(path)
         if not data:
             return Layer(name, {}, {}, version({}), path)
-        text = data.decode()
+        text = data.decode(files.TEXT)
         said = toml.parse(text)
     except toml.Broken as fault:
         return _broken(path, name, Fault(fault.reason, (), path, fault.spot))
@@ -121,4 +122,4 @@ def _modern(values: trees.Tree) -> trees.Tree:
 def _settled(values: trees.Tree, folder: Path) -> trees.Tree:
     """Paths made absolute."""
     found = {key: values[key] for key in PATHS if isinstance(values.get(key), str)}
-    return values | {key: str((folder / Path(value).expanduser()).absolute()) for key, value in found.items()}
+    return values | {key: str((folder / os.path.expanduser(value)).absolute()) for key, value in found.items()}

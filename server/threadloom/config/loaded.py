@@ -63,7 +63,7 @@ class Loaded:
         path = self.values.get(key)
         try:
             data = files.read(Path(path)) if path else None
-            return data.decode().strip() or None if data else None
+            return data.decode(files.TEXT).strip() or None if data else None
         except (OSError, ValueError):
             return None
 

@@ -67,7 +67,8 @@ def _down(cwd: str, markers: Sequence[str]) -> list[str]:
 
 def _trusted(folders: list[str], user: Mapping[str, Any]) -> bool:
     """The nearest folder that the user has spoken about decides for those below it."""
-    trust = {os.path.realpath(folder): entry for folder, entry in (user.get("projects") or {}).items()}
+    known = {folder: entry for folder, entry in (user.get("projects") or {}).items() if "\0" not in folder}
+    trust = {os.path.realpath(folder): entry for folder, entry in known.items()}
     for folder in reversed(folders):
         entry = trust.get(os.path.realpath(folder))
         if entry is not None:

@@ -7,9 +7,10 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from threadloom.config.trees import MISSING, get
+from threadloom.config import trees
 
 _PLACE: Final = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_LONG: Final = re.compile(r"\d[\d_]{4000,}")
 
 
 class Spot(NamedTuple):
@@ -31,17 +32,41 @@ class Broken(ValueError):
 def parse(text: str) -> dict[str, Any]:
     """The values of a text. Raises `Broken`."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
-        said = str(fault)
-        place = _PLACE.search(said)
-        reason = said[: place.start()] if place else said
-        if place and place[1]:
-            raise Broken(reason, Spot(int(place[1]), int(place[2]))) from None
-        rows = lines(text) or [""]
-        raise Broken(reason, Spot(len(rows), len(rows[-1]) + 1)) from None
+        values = tomllib.loads(text)
+        if trees.is_deep(values, 2 * trees.DEEPEST):  # a value within a path
+            raise RecursionError
+        _check_numbers(values, text)
+    except Broken:
+        raise
     except RecursionError:
         raise Broken("Nested too deeply", Spot(1, 1)) from None
+    except tomllib.TOMLDecodeError as fault:
+        raise _misread(text, str(fault)) from None
+    except ValueError:  # Python's own: it reads no number of thousands of digits
+        raise Broken("Too large a number", _long_number(text)) from None
+    return values
+
+
+def _misread(text: str, said: str) -> Broken:
+    place = _PLACE.search(said)
+    reason = said[: place.start()] if place else said
+    if place and place[1]:
+        return Broken(reason, Spot(int(place[1]), int(place[2])))
+    rows = lines(text) or [""]
+    return Broken(reason, Spot(len(rows), len(rows[-1]) + 1))
+
+
+def _long_number(text: str) -> Spot:
+    found = _LONG.search(text)
+    before = text[: found.start()] if found else ""
+    return Spot(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def _check_numbers(values: dict[str, Any], text: str) -> None:
+    """TOML asks for an error where a number does not fit; JSON, which clients get it in, could not hold it either."""
+    for at, leaf in trees.leaves(values):
+        if not trees.fits(leaf):
+            raise Broken(f"`{trees.dotted(at)}` is too large a number", locate(text, at))
 
 
 def lines(text: str) -> list[str]:
@@ -61,7 +86,7 @@ def locate(text: str, path: Sequence[str | int]) -> Spot:
     while within - without > 1:
         middle = (without + within) // 2
         end, values = _statements(rows, middle)
-        if get(values, path) is MISSING:
+        if trees.get(values, path) is trees.MISSING:
             without = end
         else:
             within = middle

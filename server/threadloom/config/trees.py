@@ -10,6 +10,7 @@ Path = tuple[str, ...]
 Tree = dict[str, Any]
 
 MISSING: Final = object()
+DEEPEST: Final = 64  # tables in tables, and lists: nobody needs so many, and each is a step down for all who look
 
 _SEGMENT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([^."\'][^.]*)')
 
@@ -26,6 +27,8 @@ def path(text: str) -> Path:
             quoted = text[at : at + 1] in ("'", '"') and match is None
             raise ValueError(f"keyPath {'has a quote that is not closed' if quoted else 'segments must not be empty'}")
         found.append(_unquoted(match))
+        if len(found) > DEEPEST:
+            raise ValueError(f"keyPath has more than {DEEPEST} segments")
         at = match.end()
         if at == len(text):
             return tuple(found)
@@ -87,6 +90,8 @@ def nested(flat: Mapping[str, Any]) -> Tree:
     """Dotted keys as tables in tables; what is null is left out. Raises `ValueError`."""
     tree: Tree = {}
     for key, value in flat.items():
+        if is_deep(value):
+            raise ValueError(f"`{key}` is nested too deeply")
         if value is not None:
             put(tree, path(key), value)
     return tree
@@ -109,6 +114,17 @@ def leaves(value: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[tupl
             yield from leaves(inner, (*steps, at))
     else:
         yield steps, value
+
+
+def is_deep(value: Any, left: int = DEEPEST) -> bool:
+    """Whether there is more in each other than there may be."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return left < 0 or any(is_deep(it, left - 1) for it in inner)
+
+
+def fits(leaf: Any) -> bool:
+    """Whether a number, if it is one, is none that TOML may refuse."""
+    return type(leaf) is not int or -(2**63) <= leaf < 2**63
 
 
 def dotted(steps: Sequence[str | int]) -> str:

@@ -48,6 +48,7 @@ class Provider(Part):
     base_url: str | None = None
     wire_api: Literal["responses", "chat"] = "responses"
     env_key: str | None = None  # the variable that holds the key
+    env_key_instructions: str | None = None  # what to do where it is not set
     experimental_bearer_token: str | None = Field(default=None, repr=False)
     query_params: dict[str, str] = Field(default_factory=dict)
     http_headers: dict[str, str] = Field(default_factory=dict, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,9 +51,9 @@ class Writer:
 
     def _named(self, file: str | None) -> Path:
         """The file that the client means: the user's, or Codex's, in whose place the user's is written."""
-        path = self._file if file is None else self._file.parent / Path(file).expanduser()
+        path = self._file if file is None else self._file.parent / os.path.expanduser(file)
         for known in (self._file, self._foreign):
-            if known is not None and path.resolve() == known.resolve():
+            if known is not None and "\0" not in str(path) and path.resolve() == known.resolve():
                 return known
         raise _refused("configLayerReadonly", f"Only the user's own configuration can be written: {self._file}")
 
@@ -113,7 +114,7 @@ class Writer:
 def _read(path: Path) -> tuple[str, trees.Tree]:
     data = files.read(path)
     try:
-        text = (data or b"").decode()
+        text = (data or b"").decode(files.TEXT)
         return text, toml.parse(text)
     except UnicodeDecodeError:
         raise _refused("configValidationError", f"Mend the file first: {path} is not UTF-8") from None

@@ -25,6 +25,7 @@ class Fence:
     mode: Mode
     writable_roots: tuple[str, ...] = ()
     network: bool = False
+    kept: tuple[str, ...] = ()  # what stays as it is, wherever it lies: what the server itself lives on
 
 
 @dataclass(frozen=True)
@@ -80,29 +81,14 @@ class Process(Protocol):
     async def wait(self) -> int:
         """Its exit code, or minus the signal that ended it. What it left in the background may live on."""
 
+    def interrupt(self) -> None:
+        """INT to the whole tree, as Ctrl+C at a terminal would send it."""
+
     async def end(self, grace: float = 2.0) -> None:
         """TERM to the whole tree, KILL after `grace` seconds; returns when nothing of it is left."""
 
     def abort(self) -> None:
         """KILL the whole tree now, without waiting."""
-
-
-class Launcher(Protocol):
-    """A way to start commands."""
-
-    @property
-    def kind(self) -> Kind:
-        """What builds the fence."""
-
-    @property
-    def guards_git(self) -> bool:
-        """Whether repositories inside the writable roots stay as they are, and modes and times of what is outside.
-
-        If not, the policy has to ask.
-        """
-
-    async def launch(self, order: Order) -> Process:
-        """Start a command, or raise `LaunchError`."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from threadloom.config import foreign, home
 from threadloom.exec.base import Fence
+from threadloom.exec.roots import within
 from threadloom_protocol.v2.values.policy import (
     ReadOnlySandboxPolicy,
     SandboxPolicy,
@@ -18,8 +20,9 @@ def fence_of(policy: SandboxPolicy, cwd: str, environ: Mapping[str, str] | None 
     if isinstance(policy, ReadOnlySandboxPolicy):
         return Fence("read-only", network=policy.network_access)
     if isinstance(policy, WorkspaceWriteSandboxPolicy):
-        roots = _roots(policy, cwd, os.environ if environ is None else environ)
-        return Fence("workspace-write", tuple(dict.fromkeys(roots)), policy.network_access)
+        known = os.environ if environ is None else environ
+        roots = tuple(dict.fromkeys(_roots(policy, cwd, known)))
+        return Fence("workspace-write", roots, policy.network_access, _kept(roots, known))
     # An external sandbox is somebody else's fence: ours inside it would only break it.
     return Fence("danger-full-access", network=True)
 
@@ -32,3 +35,9 @@ def _roots(policy: WorkspaceWriteSandboxPolicy, cwd: str, environ: Mapping[str, 
     tmpdir = environ.get("TMPDIR", "")
     if os.path.isabs(tmpdir) and not policy.exclude_tmpdir_env_var:
         yield os.path.abspath(tmpdir)
+
+
+def _kept(roots: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The homes, in which rights and decisions are written down; but for one that holds what is to be worked on."""
+    homes = [str(place) for place in (home(environ), foreign(environ)) if place is not None]
+    return tuple(place for place in homes if not any(within([place], root) for root in roots))

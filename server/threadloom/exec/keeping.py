@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -42,8 +42,15 @@ class Keeper:
             ours.setblocking(False)
             self._socket = ours
 
-    async def launch(self, order: Order, plan: Plan, live: set[WardedProcess]) -> WardedProcess:
-        """Have it fork a warden for a command; raises `LaunchError`."""
+    async def launch(
+        self, order: Order, plan: Plan, live: set[WardedProcess], gone: Callable[[], None]
+    ) -> WardedProcess:
+        """Have it fork a warden for a command; raises `LaunchError`. `gone` hears when nothing of it is left."""
+
+        def forget(process: WardedProcess) -> None:
+            live.discard(process)
+            gone()
+
         try:
             streams, theirs = open_streams(order)
         except OSError as fault:
@@ -59,7 +66,7 @@ class Keeper:
                 for descriptor in set(theirs):
                     os.close(descriptor)
             await _send_plan(ours, plan)
-            process = WardedProcess(ours, streams, live.discard)
+            process = WardedProcess(ours, streams, forget)
             live.add(process)
             await process.started()
         except BaseException:
@@ -100,10 +107,8 @@ async def _send_descriptors(peer: socket.socket, descriptors: Sequence[int]) -> 
 
 
 async def _send_plan(peer: socket.socket, plan: Plan) -> None:
-    try:
+    with suppress(BrokenPipeError, ConnectionResetError):  # who has gone may have said why, which is yet to be read
         await asyncio.get_running_loop().sock_sendall(peer, encode(plan))
-    except (BrokenPipeError, ConnectionResetError) as fault:
-        raise LaunchError("what was to start the command was killed") from fault
 
 
 def _spawn(descriptor: int) -> int:

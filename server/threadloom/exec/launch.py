@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import anyio
@@ -17,6 +17,8 @@ from threadloom.exec.keeping import Keeper
 from threadloom.exec.lookup import find_program
 from threadloom.exec.process import WardedProcess
 from threadloom.exec.sandbox import bubblewrap, own
+from threadloom.exec.sandbox.guards import settings
+from threadloom.exec.sandbox.reserved import Reserved
 from threadloom.exec.tree.plan import Bubble, Cage, Plan
 
 ADVICE: Final = (
@@ -32,6 +34,7 @@ class Host:
         self._forced = forced(environ)
         self._keeper = Keeper()
         self._live: set[WardedProcess] = set()
+        self._reserved = Reserved()
         self._choice: Diagnosis | None = None
         self._choosing = anyio.Lock(fast_acquire=True)
         self._closing = False
@@ -43,7 +46,10 @@ class Host:
 
     @property
     def guards_git(self) -> bool:
-        """See `Launcher.guards_git`."""
+        """Whether repositories inside the writable roots stay as they are, and modes and times of what is outside.
+
+        If not, the policy has to ask.
+        """
         return choose(self._forced).guards_git
 
     @property
@@ -57,12 +63,20 @@ class Host:
         await self._chosen()
 
     async def launch(self, order: Order) -> Process:
-        """See `Launcher.launch`."""
+        """Start a command, or raise `LaunchError`."""
         _check(order)
+        release = self._reserved.hold(await self._free(order))
+        try:
+            return await self._launched(order, release)
+        except BaseException:
+            release()
+            raise
+
+    async def _launched(self, order: Order, release: Callable[[], None]) -> Process:
         plan = Plan(list(order.argv), order.cwd, dict(order.env), order.tty, await self._jail(order))
         if self._closing:
             raise LaunchError("the server is stopping")
-        process = await self._keeper.launch(order, plan, self._live)
+        process = await self._keeper.launch(order, plan, self._live, release)
         if self._closing:
             process.abort()
             raise LaunchError("the server is stopping")
@@ -86,6 +100,11 @@ class Host:
             if self._choice is None:
                 self._choice = await anyio.to_thread.run_sync(choose, self._forced)
         return self._choice
+
+    async def _free(self, order: Order) -> Iterable[str]:
+        """What is kept free of settings, so that it can be guarded: a sandbox without mounts has to ask instead."""
+        guarded = order.fence.mode == "workspace-write" and (await self._chosen()).guards_git
+        return settings(order.fence, order.cwd) if guarded else ()
 
     async def _jail(self, order: Order) -> Bubble | Cage | None:
         if order.fence.mode == "danger-full-access":

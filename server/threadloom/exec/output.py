@@ -113,14 +113,12 @@ def exec_text(
     wall_seconds: float,
     exit_code: int | None = None,
     session_id: int | None = None,
-    chunk_id: str = "",
     max_output_tokens: int | None = None,
     total: int | None = None,
 ) -> str:
     """What `exec_command` and `write_stdin` answer a model: with the code if the command is over, else the session."""
     size = len(output.encode("utf-8", "replace")) if total is None else total
     lines = [
-        *([f"Chunk ID: {chunk_id}"] if chunk_id else []),
         f"Wall time: {wall_seconds:.4f} seconds",
         *([f"Process exited with code {exit_code}"] if exit_code is not None else []),
         *([f"Process running with session ID {session_id}"] if session_id is not None else []),

@@ -65,6 +65,10 @@ class WardedProcess:
         assert self.returncode is not None
         return self.returncode
 
+    def interrupt(self) -> None:
+        """See `Process.interrupt`."""
+        self._tell(b"I\n")
+
     async def end(self, grace: float = 2.0) -> None:
         """See `Process.end`."""
         if (killed_at := self._loop.time() + grace) < self._killed_at:  # else it has been told to end sooner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from threadloom.exec.output import Capped, Decoder
 
 TIMED_OUT: Final = 124  # the exit code of a command that took too long, as timeout(1) has it
 MOST: Final = 64  # commands of one thread that run at a time
+UNSEEN: Final = 16  # that have ended and are kept until the model looks; what each has printed may be a megabyte
 LIVE: Final = 1024 * 1024  # bytes of output that are shown as they come; what follows is in the item when it ends
 SILENCE: Final = "\n… the rest of the output is shown when the command has ended …\n"
 
@@ -36,7 +37,14 @@ class Terminal:
     code: int | None = None
     own: bool = False  # the person's: no agent may look at it or type into it
     fence: Fence | None = None  # that it runs in
+    tty: bool = False  # whether it can be typed into
     late_ms: int | None = None  # it took longer than that, and was ended
+    known: bool = False  # whether the model has seen how it ended
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, and nothing of it is left."""
+        return self.ended.is_set() and self.process.gone
 
     async def watch(self, tell: Callable[[str], None]) -> None:
         """Take in what it prints until it has ended; `tell` hears it as it comes."""
@@ -57,10 +65,16 @@ class Terminal:
         finally:
             self.ended.set()
 
+    async def type(self, text: str) -> None:
+        """Have it read that, however long it takes; one that has ended reads nothing any more."""
+        with suppress(BrokenPipeError):
+            await self.process.write(text.encode())
+
     def look(self) -> Capped:
         """What it has printed since the last look."""
         unread, self.unread = self.unread, Capped.for_model()
         self.news = anyio.Event()
+        self.known = self.ended.is_set()
         return unread
 
     async def rest(self, seconds: float) -> None:
@@ -107,7 +121,7 @@ class Terminals:
         self._all[terminal.number] = terminal
 
     def get(self, number: int) -> Terminal | None:
-        """The agent's one of that number, as long as it runs or its end was not seen."""
+        """The agent's one of that number, as long as it runs or its end was not seen: of many, of the latest."""
         found = self._all.get(number)
         return None if found is None or found.own else found
 
@@ -123,8 +137,7 @@ class Terminals:
     @property
     def busy(self) -> bool:
         """Whether anything is left of any of them."""
-        self._sweep()
-        return bool(self._all or self._starting)
+        return bool(self._starting) or not all(it.over for it in self._all.values())
 
     async def end(self, *terminals: Terminal, grace: float = 2.0) -> None:
         """End some with everything they started, side by side."""
@@ -147,4 +160,8 @@ class Terminals:
         self._patience = patience
 
     def _sweep(self) -> None:
-        self._all = {number: it for number, it in self._all.items() if not (it.ended.is_set() and it.process.gone)}
+        """Forget what is over, unless the model has yet to hear of it."""
+        over = [number for number, it in self._all.items() if it.over]
+        unseen = [number for number in over if not (self._all[number].own or self._all[number].known)]
+        for number in {*over} - {*unseen[-UNSEEN:]}:
+            del self._all[number]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import orjson
@@ -12,6 +11,7 @@ from threadloom.agent.collab.validate import Refused
 from threadloom.agent.sampling import Item
 from threadloom.agent.templates.base import Persona, Source, Template, UnknownTemplate
 from threadloom.routes import Context, answers
+from threadloom.threads.defaults import absolute
 from threadloom.threads.speech import ready_to_hear, speak
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
@@ -25,7 +25,7 @@ _SOURCES: Final[dict[Source, agent.AgentSource]] = {"project": "project", "user"
 @answers(agent.LIST)
 async def list_agents(ctx: Context, params: agent.AgentListParams) -> agent.AgentListResponse:
     """The catalogue of a directory, and what of it cannot be used."""
-    catalog = ctx.nursery.catalogs(params.cwd or os.getcwd())
+    catalog = ctx.nursery.catalogs(absolute(params.cwd or "."))
     found = catalog.look()
     try:
         kinds = found.templates if params.agent_type is None else [catalog.get(params.agent_type)]
@@ -129,7 +129,7 @@ async def send_input(ctx: Context, params: agent.AgentSendInputParams) -> agent.
 async def _known(ctx: Context, it: Thread, turn_id: str, client_id: str | None) -> str:
     """The item of a message that came before."""
     await ctx.threads.settled()
-    entries = ctx.threads.reader.items(it.id, turn_id=turn_id).data
+    entries = ctx.threads.reader.items(it.id, turn_id=turn_id)
     return next(
         (
             entry.item.id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from threadloom.exec.errands import Errand
@@ -22,23 +21,12 @@ from threadloom.methods.errands import (
     unused,
 )
 from threadloom.routes import Context, answers
-from threadloom.threads.defaults import absolute
+from threadloom.threads.defaults import absolute, permitted
 from threadloom_protocol.errors import InvalidParams, InvalidRequest
 from threadloom_protocol.v2 import command
-from threadloom_protocol.v2.values.policy import (
-    DangerFullAccessSandboxPolicy,
-    ReadOnlySandboxPolicy,
-    SandboxPolicy,
-    WorkspaceWriteSandboxPolicy,
-)
+from threadloom_protocol.v2.values.policy import SandboxPolicy
 
 METHOD: Final = command.EXEC.method
-# What the profiles that every client knows mean here.
-PROFILES: Final[dict[str, type[SandboxPolicy]]] = {
-    ":read-only": ReadOnlySandboxPolicy,
-    ":workspace": WorkspaceWriteSandboxPolicy,
-    ":danger-full-access": DangerFullAccessSandboxPolicy,
-}
 
 
 @answers(command.EXEC)
@@ -49,7 +37,7 @@ async def execute(ctx: Context, params: command.CommandExecParams) -> command.Co
     name = Name(METHOD, params.process_id if params.process_id is not None else uuid7())
     unused(ctx, name)
     streams = params.tty or params.stream_stdout_stderr
-    cwd = absolute(params.cwd or ".", os.getcwd())
+    cwd = absolute(params.cwd or ".")
     wanted = order(params, cwd, ctx.errands.environment(cwd), fence_of(_policy(ctx, params, cwd), cwd))
     errand = Errand(
         wanted,
@@ -85,9 +73,7 @@ def _policy(ctx: Context, params: command.CommandExecParams, cwd: str) -> Sandbo
         return params.sandbox_policy
     if params.permission_profile is None:
         return ctx.errands.policy(cwd)
-    if params.permission_profile not in PROFILES:
-        raise InvalidRequest(f"unknown permission profile {params.permission_profile}; there are {', '.join(PROFILES)}")
-    return PROFILES[params.permission_profile]()
+    return permitted(params.permission_profile)
 
 
 @answers(command.WRITE)

@@ -26,18 +26,18 @@ class Page:
 class WithTurns:
     """An answer with a thread, and the turns of that thread."""
 
-    def __init__(self, result: Any, turns: Sequence[bytes]) -> None:
+    def __init__(self, result: Any, turns: Sequence[bytes | memoryview]) -> None:
         self.result = result
         self.turns = turns
 
-    def to_json(self) -> list[bytes]:
+    def to_json(self) -> list[bytes | memoryview]:
         """In pieces, with the turns in their place."""
         head, _, tail = self.result.to_json().partition(_NO_TURNS)
         return [head, b'"turns":[', *_with_commas(self.turns), b"]", tail]
 
 
-def _with_commas(turns: Sequence[bytes]) -> list[bytes]:
-    parts = [b","] * (2 * len(turns) - 1)
+def _with_commas(turns: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+    parts: list[bytes | memoryview] = [b","] * (2 * len(turns) - 1)
     parts[::2] = turns
     return parts
 
@@ -53,11 +53,11 @@ def with_data(result: R, data: Sequence[bytes]) -> R:
     return cast("R", Page(b"".join([head, empty[:-1], b",".join(data), empty[-1:], tail])))
 
 
-def with_turns(result: R, turns: Sequence[bytes]) -> R:
+def with_turns(result: R, turns: Sequence[bytes | memoryview]) -> R:
     """An answer whose thread has no turns yet."""
     return cast("R", WithTurns(result, turns)) if turns else result
 
 
-def plain(result: R) -> tuple[R, Sequence[bytes]]:
+def plain(result: R) -> tuple[R, Sequence[bytes | memoryview]]:
     """An answer and the turns that it was given."""
     return (result.result, result.turns) if isinstance(result, WithTurns) else (result, ())

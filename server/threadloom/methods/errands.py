@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -110,7 +109,7 @@ async def typed(ctx: Context, method: str, name: Name, params: Any) -> None:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as fault:
+    except ValueError as fault:  # of base64, or of a text that is not even ASCII
         raise InvalidParams(f"deltaBase64 is not base64: {fault}") from None
 
 

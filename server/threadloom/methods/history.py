@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from threadloom.events import Aside
 from threadloom.methods.encoded import page
+from threadloom.methods.named import readable
 from threadloom.routes import Context, Then, answers
-from threadloom.threads.inputs import refuse_remote
+from threadloom.threads.cursors import size
+from threadloom.threads.inputs import refuse_remote, unfit
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import history
 
@@ -13,13 +15,12 @@ from threadloom_protocol.v2 import history
 @answers(history.TURNS)
 async def list_turns(ctx: Context, params: history.ThreadTurnsListParams) -> history.ThreadTurnsListResponse:
     """A page of turns, the newest first unless asked otherwise."""
-    await ctx.readable(params.thread_id)
+    await readable(ctx, params.thread_id)
     ctx.threads.row(params.thread_id)
-    reader = ctx.threads.reader
-    written = reader.written(
+    written = ctx.threads.reader.written(
         params.thread_id,
         cursor=params.cursor,
-        limit=reader.clamp(params.limit),
+        limit=size(params.limit),
         direction=params.sort_direction or "desc",
         items=params.items_view or "summary",
     )
@@ -29,7 +30,7 @@ async def list_turns(ctx: Context, params: history.ThreadTurnsListParams) -> his
 @answers(history.ITEMS)
 async def list_items(ctx: Context, params: history.ThreadItemsListParams) -> history.ThreadItemsListResponse:
     """A page of items, of the thread or of one turn."""
-    await ctx.readable(params.thread_id)
+    await readable(ctx, params.thread_id)
     ctx.threads.row(params.thread_id)
     cursor = params.cursor if isinstance(params.cursor, str) else None
     anchor = None if params.cursor is None or isinstance(params.cursor, str) else params.cursor.item_id
@@ -38,7 +39,7 @@ async def list_items(ctx: Context, params: history.ThreadItemsListParams) -> his
         turn_id=params.turn_id,
         cursor=cursor,
         after_item=anchor,
-        limit=ctx.threads.reader.clamp(params.limit),
+        limit=size(params.limit),
         direction=params.sort_direction or "asc",
     )
     return page(history.ThreadItemsListResponse, written.json())
@@ -50,10 +51,8 @@ async def inject(ctx: Context, params: history.ThreadInjectItemsParams) -> histo
     if not params.items:
         raise InvalidRequest("items must not be empty")
     for at, item in enumerate(params.items):
-        if type(item) is not dict or type(item.get("type")) is not str:
-            raise InvalidRequest(f"items[{at}] is not a response item: it needs a `type`")
-        if "@" in item:  # how the log marks what is no item
-            raise InvalidRequest(f"items[{at}] is not a response item: it has a member `@`")
+        if (why := unfit(item)) is not None:
+            raise InvalidRequest(f"items[{at}] is not a response item: {why}")
     refuse_remote(params.items)
     (await ctx.stored()).get(params.thread_id).emit(Aside(params.items))
     return history.ThreadInjectItemsResponse()
@@ -84,4 +83,4 @@ async def compact(ctx: Context, params: history.ThreadCompactStartParams) -> The
     it = (await ctx.stored()).get(params.thread_id)
     await it.ended()
     running = it.compact()
-    return Then(history.ThreadCompactStartResponse(), running.shown.set)
+    return Then(history.ThreadCompactStartResponse(), running.show)

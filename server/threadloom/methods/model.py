@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from threadloom.agent.models.base import ModelInfo
+from threadloom.digits import number
 from threadloom.routes import Context, answers
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import model
@@ -29,9 +30,10 @@ def _page(listed: tuple[ModelInfo, ...], cursor: str | None, limit: int | None) 
 def _place(cursor: str | None, total: int) -> int:
     if cursor is None:
         return 0
-    if not (cursor.isascii() and cursor.isdigit()) or int(cursor) > total:
+    place = number(cursor)
+    if place is None or place > total:
         raise InvalidRequest(f"invalid cursor: {cursor}")
-    return int(cursor)
+    return place
 
 
 def _wire(info: ModelInfo, *, is_default: bool) -> model.Model:

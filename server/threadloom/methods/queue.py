@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from threadloom.digits import number
 from threadloom.routes import Context, Then, answers
+from threadloom.threads.cursors import size
 from threadloom.threads.inputs import WRITTEN, check
 from threadloom.threads.resting import Queued
 from threadloom.threads.thread import Thread
@@ -12,9 +12,6 @@ from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import queue
 from threadloom_protocol.v2.values.content import UserInput
 from threadloom_protocol.v2.values.items import UserMessageThreadItem
-
-PAGE: Final = 25
-MAX_PAGE: Final = 100
 
 
 @answers(queue.ADD)
@@ -37,7 +34,7 @@ async def _taken(ctx: Context, it: Thread, client_id: str) -> queue.QueuedSubmis
     if turn_id is None:
         return None
     await ctx.threads.settled()
-    for entry in ctx.threads.reader.items(it.id, turn_id=turn_id).data:
+    for entry in ctx.threads.reader.items(it.id, turn_id=turn_id):
         item = entry.item
         if isinstance(item, UserMessageThreadItem) and item.client_id == client_id:
             return queue.QueuedSubmission(id=item.id, input=item.content, client_user_message_id=client_id)
@@ -50,7 +47,7 @@ async def list_queue(ctx: Context, params: queue.ThreadQueueListParams) -> queue
     await ctx.readable(params.thread_id)
     entries = ctx.threads.rest(params.thread_id).queue
     first = _place(params.cursor)
-    limit = PAGE if params.limit is None else min(max(params.limit, 1), MAX_PAGE)
+    limit = size(params.limit)
     page = entries[first : first + limit]
     more = first + limit < len(entries)
     return queue.ThreadQueueListResponse(
@@ -61,9 +58,10 @@ async def list_queue(ctx: Context, params: queue.ThreadQueueListParams) -> queue
 def _place(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not (cursor.isascii() and cursor.isdigit()):
+    place = number(cursor)
+    if place is None:
         raise InvalidRequest(f"invalid queue pagination cursor: {cursor}")
-    return int(cursor)
+    return place
 
 
 @answers(queue.UPDATE)
@@ -101,16 +99,17 @@ async def start(ctx: Context, params: queue.ThreadQueueStartParams) -> Then[queu
     await it.ended()
     if params.queued_submission_id is None and not it.queue.entries:
         raise InvalidRequest("queue is empty")
-    entry = it.queue.find(params.queued_submission_id or it.queue.entries[0].id)
+    chosen = params.queued_submission_id
+    entry = it.queue.find(it.queue.entries[0].id if chosen is None else chosen)
     files = await it.queue.files([entry])
     running = it.queue.start([it.queue.find(entry.id)], files)
     try:
         await ctx.threads.settled()
     except BaseException:
-        running.shown.set()
+        running.show()
         raise
     assert it.state.turn is not None
-    return Then(queue.ThreadQueueStartResponse(turn=it.state.turn.turn), running.shown.set)
+    return Then(queue.ThreadQueueStartResponse(turn=it.state.turn.turn), running.show)
 
 
 @answers(queue.PAUSE)

@@ -37,7 +37,7 @@ async def start(ctx: Context, params: review.ReviewStartParams) -> Then[review.R
     running = Review(it, spawn, title, prompt).begin()
     shown = UserMessageThreadItem(id=running.id, content=[TextUserInput(text=title)])
     view = Turn(id=running.id, items=[shown], status="inProgress", items_view="notLoaded")
-    return Then(review.ReviewStartResponse(turn=view, review_thread_id=it.id), running.shown.set)
+    return Then(review.ReviewStartResponse(turn=view, review_thread_id=it.id), running.show)
 
 
 def _asked(target: review.ReviewTarget) -> tuple[str, str]:

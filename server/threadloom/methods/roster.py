@@ -43,7 +43,7 @@ def unsubscribe(ctx: Context, params: roster.ThreadUnsubscribeParams) -> roster.
 @answers(roster.ARCHIVE)
 async def archive(ctx: Context, params: roster.ThreadArchiveParams) -> roster.ThreadArchiveResponse:
     """Put a thread and what it owns away."""
-    await (await ctx.stored()).cascade.archive(params.thread_id)
+    await (await ctx.stored()).moves.archive(params.thread_id)
     return roster.ThreadArchiveResponse()
 
 
@@ -55,7 +55,7 @@ async def delete(ctx: Context, params: roster.ThreadDeleteParams) -> roster.Thre
     lost = (
         names.keepers([params.thread_id, *threads.lineage.descendants(params.thread_id)]).names if params.purge else []
     )
-    gone = await threads.cascade.delete(params.thread_id, purge=params.purge)
+    gone = await threads.moves.delete(params.thread_id, purge=params.purge)
     if params.purge:
         for it in lost:
             if names.get(it) is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,14 +10,15 @@ from anyio.to_thread import run_sync
 
 from threadloom.methods.encoded import with_data
 from threadloom.routes import Context, answers
+from threadloom.store.listing import number
 from threadloom.store.rows import Query
 from threadloom.store.texts import Occurrence
+from threadloom.threads import cursors
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import search
 
 INTERACTIVE: Final = ("cli", "vscode")  # what a list shows unless it is asked for more
-MAX_PAGE: Final = 100
-PAGE: Final = 25
+PEOPLES: Final = frozenset({"cli", "vscode", "exec", "appServer"})  # what people start, and may leave without a word
 
 
 @answers(search.LIST)
@@ -46,7 +46,7 @@ async def find(ctx: Context, params: search.ThreadSearchParams) -> search.Thread
     query = Query(
         sort=params.sort_key or "created_at",
         direction=params.sort_direction or "desc",
-        limit=_limit(params.limit),
+        limit=cursors.size(params.limit),
         cursor=params.cursor,
         archived=bool(params.archived),
         source_kinds=_spread(list(params.source_kinds or ()) or list(INTERACTIVE)),
@@ -71,8 +71,8 @@ async def find_in_thread(
     term = _term(params.search_term)
     await ctx.readable(params.thread_id)
     ctx.threads.row(params.thread_id)
-    texts, limit = ctx.threads.store(params.thread_id).index.texts, _limit(params.limit)
-    after = _decode(params.cursor)
+    texts, limit = ctx.threads.store(params.thread_id).index.texts, cursors.size(params.limit)
+    after = cursors.decode(params.cursor, _place)
     found = await run_sync(texts.occurrences, params.thread_id, term, after, limit + 1, abandon_on_cancel=True)
     return search.ThreadSearchOccurrencesResponse(
         data=[_occurrence(ctx, params.thread_id, it) for it in found[:limit]],
@@ -91,17 +91,12 @@ def _occurrence(ctx: Context, thread_id: str, it: Occurrence) -> search.ThreadSe
 
 
 def _encode(it: Occurrence) -> str:
-    return base64.urlsafe_b64encode(f"{it.seq}.{it.nth}".encode()).decode()
+    return cursors.encode(f"{it.seq}.{it.nth}")
 
 
-def _decode(cursor: str | None) -> tuple[int, int] | None:
-    if cursor is None:
-        return None
-    try:
-        seq, nth = base64.urlsafe_b64decode(cursor.encode()).decode().split(".")
-        return int(seq), int(nth)
-    except ValueError:
-        raise InvalidRequest(f"invalid cursor: {cursor}") from None
+def _place(text: str) -> tuple[int, int]:
+    seq, nth = text.split(".")
+    return number(seq), number(nth)
 
 
 def _term(text: str) -> str:
@@ -110,17 +105,13 @@ def _term(text: str) -> str:
     return text.strip()
 
 
-def _limit(asked: int | None) -> int:
-    return PAGE if asked is None else min(max(asked, 1), MAX_PAGE)
-
-
 def _query(params: search.ThreadListParams, *, related: bool) -> Query:
     kinds = list(params.source_kinds or ()) or (None if related else list(INTERACTIVE))
     sort = params.sort_key if params.sort_key in ("updated_at", "recency_at") else "created_at"
     return Query(
         sort=sort,
         direction=params.sort_direction or "desc",
-        limit=_limit(params.limit),
+        limit=cursors.size(params.limit),
         cursor=params.cursor,
         archived=bool(params.archived),
         source_kinds=_spread(kinds),
@@ -131,6 +122,7 @@ def _query(params: search.ThreadListParams, *, related: bool) -> Query:
         owner=params.parent_thread_id,
         ancestor=params.ancestor_thread_id,
         search=params.search_term or None,
+        begun=not related and set(kinds or ()) <= PEOPLES,
     )
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import Final
 
 from threadloom.methods import thread as threads
 from threadloom.methods.encoded import plain, with_turns
 from threadloom.routes import Context, Then, answers
+from threadloom.store.listing import number
+from threadloom.threads import cursors
 from threadloom.threads.forks import fork
 from threadloom.threads.sessions import Meant, Sessions
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import session
 from threadloom_protocol.v2.thread import ThreadResumeParams
-
-PAGE: Final = 25
-MAX_PAGE: Final = 100
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -78,23 +76,17 @@ async def resume(ctx: Context, params: session.SessionResumeParams) -> Then[sess
 async def list_sessions(ctx: Context, params: session.SessionListParams) -> session.SessionListResponse:
     """A page of saved sessions, the latest first."""
     await ctx.readable()
-    limit = PAGE if params.limit is None else min(max(params.limit, 1), MAX_PAGE)
-    data, following = Sessions(ctx.threads).page(limit, _decode(params.cursor))
+    data, following = Sessions(ctx.threads).page(cursors.size(params.limit), cursors.decode(params.cursor, _place))
     return session.SessionListResponse(data=data, next_cursor=following and _encode(*following))
 
 
 def _encode(at: int, name: str) -> str:
-    return base64.urlsafe_b64encode(f"{at}/{name}".encode()).decode()
+    return cursors.encode(f"{at}/{name}")
 
 
-def _decode(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    try:
-        at, name = base64.urlsafe_b64decode(cursor.encode()).decode().split("/", 1)
-        return int(at), name
-    except ValueError:
-        raise InvalidRequest(f"invalid cursor: {cursor}") from None
+def _place(text: str) -> tuple[int, str]:
+    at, name = text.split("/", 1)
+    return number(at), name
 
 
 @answers(session.DELETE)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from threadloom.routes import Context, answers
 from threadloom.threads.defaults import changed
-from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import settings
 
 
 @answers(settings.UPDATE)
 async def update(ctx: Context, params: settings.ThreadSettingsUpdateParams) -> settings.ThreadSettingsUpdateResponse:
     """Change what later turns start from; the turn under way keeps what it has."""
-    if params.sandbox_policy is not None and params.permissions is not None:
-        raise InvalidRequest("`permissions` cannot be combined with `sandboxPolicy`")
     it = (await ctx.stored()).get(params.thread_id)
     new = changed(it.state.rest.settings, params)
     if new is not None:

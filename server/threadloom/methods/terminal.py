@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threadloom.digits import number
 from threadloom.exec.terminals import Terminal
 from threadloom.exec.usage import Usage, usage
 from threadloom.routes import Context, Then, answers
@@ -49,8 +50,8 @@ async def terminate(
     ctx: Context, params: terminal.ThreadBackgroundTerminalsTerminateParams
 ) -> terminal.ThreadBackgroundTerminalsTerminateResponse:
     """End one, with all that it started; its item has ended by the time this is answered."""
-    number = _number(params.process_id, "processId")
-    found = [it for it in await _running(ctx, params.thread_id) if it.number == number]
+    asked = _number(params.process_id, "processId")
+    found = [it for it in await _running(ctx, params.thread_id) if it.number == asked]
     if found:
         await ctx.threads.get(params.thread_id).terminals.end(*found)
     return terminal.ThreadBackgroundTerminalsTerminateResponse(terminated=bool(found))
@@ -76,9 +77,10 @@ async def _running(ctx: Context, thread_id: str) -> list[Terminal]:
 
 
 def _number(text: str, member: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    found = number(text)
+    if found is None:
         raise InvalidRequest(f"invalid {member}: {text!r} is no number")
-    return int(text)
+    return found
 
 
 def _shown(it: Terminal, used: Usage | None) -> terminal.ThreadBackgroundTerminal:

@@ -9,9 +9,12 @@ from typing import Any
 
 from threadloom.config.own import lasting
 from threadloom.methods.encoded import with_turns
+from threadloom.methods.named import named, readable
 from threadloom.routes import Context, Then, answers
 from threadloom.threads import hub as fanout
 from threadloom.threads.birth import Birth
+from threadloom.threads.cursors import size
+from threadloom.threads.defaults import aligned
 from threadloom.threads.forks import fork
 from threadloom.threads.pages import NOTHING, Known
 from threadloom.threads.thread import Thread
@@ -51,7 +54,7 @@ def _then_warn(ctx: Context, made: Thread, then: Callable[[], None]) -> None:
 @answers(thread.FORK)
 async def fork_thread(ctx: Context, params: thread.ThreadForkParams) -> Then[thread.ThreadForkResponse]:
     """A new root thread that goes on from another one's history."""
-    await ctx.stored(params.thread_id)
+    params = await named(ctx, params)
     await ctx.readable(params.thread_id)
     await ctx.threads.settled()
     with ctx.threads.logs.reading(params.thread_id) as source:
@@ -63,6 +66,8 @@ async def fork_thread(ctx: Context, params: thread.ThreadForkParams) -> Then[thr
             before_turn=params.before_turn_id,
             ephemeral=params.ephemeral,
             config=lasting(params.config),
+            base_instructions=params.base_instructions,
+            developer_instructions=params.developer_instructions,
             originator=ctx.peer.client.name,
             thread_source=params.thread_source,
         )
@@ -112,7 +117,7 @@ def _tell_goal(ctx: Context, it: Thread) -> None:
 @answers(thread.RESUME)
 async def resume(ctx: Context, params: thread.ThreadResumeParams) -> Then[thread.ThreadResumeResponse]:
     """Load a thread and follow it."""
-    return await resumed(ctx, params)
+    return await resumed(ctx, await named(ctx, params))
 
 
 async def resumed(ctx: Context, params: thread.ThreadResumeParams) -> Then[thread.ThreadResumeResponse]:
@@ -120,18 +125,21 @@ async def resumed(ctx: Context, params: thread.ThreadResumeParams) -> Then[threa
     if params.history is not None:
         raise InvalidRequest("resuming from a history is not supported; start a thread and inject items")
     if (await ctx.stored(params.thread_id)).row(params.thread_id).archived:
-        raise InvalidRequest(f"thread {params.thread_id} is archived; unarchive it first")
+        # The TUI knows this sentence, and offers to unarchive the thread.
+        whole = f"Run `codex unarchive {params.thread_id}` to unarchive it first."
+        raise InvalidRequest(f"session {params.thread_id} is archived. {whole}")
     await ctx.threads.cascade.finished(params.thread_id)
     wanted = params.since_seq is None and not params.exclude_turns
     known = await ctx.threads.reader.gathered(params.thread_id) if wanted else NOTHING
     cold = params.thread_id not in ctx.threads.loaded
     it = ctx.threads.get(params.thread_id)
-    settings = ctx.threads.defaults.changed(it.state.rest.settings, params)
-    if settings is not None and it.running is None:
+    # While a turn runs, what it runs with stays.
+    settings = None if it.running else ctx.threads.defaults.changed(it.state.rest.settings, params)
+    if settings is not None:
         it.set_settings(settings)
     await ctx.threads.cascade.reopen(it.id)
     await ctx.threads.settled(it.id)
-    return follow(ctx, it, params, known, cold=cold)
+    return follow(ctx, ctx.threads.get(it.id), params, known, cold=cold)  # a close may have taken it from memory
 
 
 def follow(
@@ -149,13 +157,17 @@ def follow(
     page = None
     if params.initial_turns_page is not None:
         asked = params.initial_turns_page
-        page = reader.page(it.id, asked.limit, asked.sort_direction or "desc", asked.items_view or "summary")
+        order, items = asked.sort_direction or "desc", asked.items_view or "summary"
+        page = reader.turns(it.id, limit=size(asked.limit), direction=order, items=items)
     covers = params.descendants is not False
     hub.subscribe(ctx.peer, it.id, since if since is not None and replayed else it.seq, head=head, descendants=covers)
     cursors = params.descendants if isinstance(params.descendants, dict) else {}
+    heard = _time_of(ctx, it.id, since) if since is not None and replayed and params.descendants == cursors else None
     for child in ctx.threads.lineage.descendants(it.id) if covers else ():
         seen = ctx.threads.shown(child)
         cursor = cursors.get(child)
+        if cursor is None and heard is not None:
+            cursor = _unheard(ctx, child, heard)
         hub.cover(ctx.peer, child, None if cursor is None else min(cursor, seen), head=seen)
     response = thread.ThreadResumeResponse(
         thread=view,
@@ -164,6 +176,7 @@ def follow(
         initial_turns_page=page,
         turns_backwards_cursor=reader.last_cursor(it.id, "turns"),
         items_backwards_cursor=reader.last_cursor(it.id, "items"),
+        collaboration_mode=aligned(it.state.rest.settings).collaboration_mode,
         **_settings(it),
     )
 
@@ -178,10 +191,26 @@ def follow(
     return Then(with_turns(response, turns), then)
 
 
+def _time_of(ctx: Context, thread_id: str, seq: int) -> int:
+    """When a record was written."""
+    return next((line.at for line in ctx.threads.store(thread_id).after(thread_id, seq - 1) if line.seq == seq), 0)
+
+
+def _unheard(ctx: Context, child: str, heard: int) -> int | None:
+    """Where a client begins that keeps cursors and has none for this one: where it was born, if that was since then.
+
+    Who was told of it in that very millisecond has a cursor for it.
+    """
+    birth = ctx.threads.lineage.birth(child)
+    if birth.created_at < heard:
+        return None
+    return birth.base.seq if birth.base else 0
+
+
 @answers(thread.READ)
 async def read(ctx: Context, params: thread.ThreadReadParams) -> thread.ThreadReadResponse:
     """A thread as it stands, loaded or not."""
-    await ctx.readable(params.thread_id)
+    await readable(ctx, params.thread_id)
     reader = ctx.threads.reader
     if not params.include_turns:
         return thread.ThreadReadResponse(thread=reader.view(params.thread_id))
@@ -196,8 +225,8 @@ async def read(ctx: Context, params: thread.ThreadReadParams) -> thread.ThreadRe
 @answers(thread.UNARCHIVE)
 async def unarchive(ctx: Context, params: thread.ThreadUnarchiveParams) -> thread.ThreadUnarchiveResponse:
     """Bring back what an archive took."""
-    it = await (await ctx.stored()).cascade.unarchive(params.thread_id)
-    return thread.ThreadUnarchiveResponse(thread=it.state.snapshot())
+    await (await ctx.stored()).moves.unarchive(params.thread_id)
+    return thread.ThreadUnarchiveResponse(thread=ctx.threads.reader.view(params.thread_id))
 
 
 @answers(thread.UPDATE_METADATA)
@@ -224,6 +253,8 @@ def _settings(it: Thread) -> dict[str, Any]:
         "model": settings.model,
         "model_provider": settings.model_provider,
         "sandbox": settings.sandbox_policy,
+        "active_permission_profile": settings.active_permission_profile,
+        "runtime_workspace_roots": [settings.cwd],
         "reasoning_effort": settings.effort,
         "service_tier": settings.service_tier,
         "instruction_sources": it.briefing.sources(),

@@ -27,4 +27,4 @@ async def read(ctx: Context, params: tree.ThreadTreeParams) -> tree.ThreadTreeRe
     root, nodes = ctx.threads.trees.tree(params.thread_id)
     if params.subscribe:
         ctx.threads.trees.watch(ctx.peer, root)
-    return with_data(tree.ThreadTreeResponse(root_thread_id=root, data=[]), [it.to_json() for it in nodes])
+    return with_data(tree.ThreadTreeResponse(root_thread_id=root, data=[]), nodes)

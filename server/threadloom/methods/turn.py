@@ -36,11 +36,11 @@ async def start(ctx: Context, params: turn.TurnStartParams) -> Then[turn.TurnSta
     try:
         await ctx.threads.settled()
     except BaseException:
-        running.shown.set()
+        running.show()
         raise
     opened = it.state.turn
     view = opened.turn if opened is not None else Turn(id=running.id, items=[], status="inProgress")
-    return Then(turn.TurnStartResponse(turn=view), running.shown.set)
+    return Then(turn.TurnStartResponse(turn=view), running.show)
 
 
 async def _files(it: Thread, params: turn.TurnStartParams | turn.TurnSteerParams, cwd: str) -> Files:

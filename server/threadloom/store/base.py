@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from threadloom.store.errors import Held as Held
+from threadloom.store.errors import Missing as Missing
 from threadloom.store.errors import StoreError as StoreError
 from threadloom.store.rows import (
     Base,
@@ -228,11 +229,14 @@ class Store(Router, Protocol):
         ...
 
     def create(self, header: Header, lines: Sequence[bytes]) -> EventLog:
-        """A new log: header and first lines in one write. A thread exists from here on. Raises `StoreError`."""
+        """A new log: header and first lines in one write. A thread exists from here on. Raises `StoreError`.
+
+        A fork's base stays from here on; `Missing` where it has just gone.
+        """
         ...
 
     def open(self, thread_id: str) -> EventLog:
-        """An existing log, for appending: a torn tail is cut and reported. Raises `StoreError` where there is none."""
+        """An existing log, for appending: a torn tail is cut and reported. Raises `Missing` where there is none."""
         ...
 
     def read(self, thread_id: str) -> EventLog:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import orjson
 
@@ -75,7 +76,7 @@ class Blobs:
     @contextmanager
     def _locked(self, how: int) -> Iterator[None]:
         """Nobody drops a blob while somebody else finds that it is there, be it in another process."""
-        self._owners.mkdir(parents=True, exist_ok=True, mode=0o700)
+        have_folder(self._owners)
         descriptor = os.open(self._owners, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, how)
@@ -85,9 +86,7 @@ class Blobs:
 
     def _note(self, digest: str, owner: str) -> None:
         folder = self._owners / owner
-        if not folder.exists():
-            folder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(self._owners)
+        have_folder(folder)
         touch(folder / digest)
         sync_folder(folder)
 
@@ -185,9 +184,9 @@ def _is_there(path: Path, size: int) -> bool:
 
 def _write_through(path: Path, data: bytes) -> None:
     """Write beside the place, then move there: under its name a blob is always whole."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    have_folder(path.parent)
+    draft = path.with_name(f"{path.name}.{uuid4().hex}")  # in two containers, processes may have the same number
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:
             write_all(descriptor, data)
@@ -200,6 +199,14 @@ def _write_through(path: Path, data: bytes) -> None:
             remove(draft)
         raise
     sync_folder(path.parent)
+
+
+def have_folder(folder: Path) -> None:
+    """Have a folder, whose own name outlives a loss of power, too."""
+    if not folder.exists():
+        have_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from threadloom import seal
+from threadloom.digits import number
 from threadloom.store.base import StoreError
 from threadloom.store.rows import VERSION, Base, Header, Line
 
@@ -93,11 +94,16 @@ def empty(offset: int, size: int) -> Line:
     return Line(offset, size, 0, 0, None, None, None)
 
 
+def is_whole(raw: bytes) -> bool:
+    """Whether these bytes are a line as it was written, or a header."""
+    return _object(raw) is not None
+
+
 def seq_of(raw: bytes) -> int:
     """The seq of a line, without reading all of it; 0 where it has none, or is damaged."""
     if raw.startswith(b'{"seq":'):
-        number = raw[7 : raw.find(b",", 7)]
-        return int(number) if number.isdigit() and not seal.is_broken(raw) else 0
+        seq = number(raw[7 : raw.find(b",", 7)])
+        return seq if seq is not None and not seal.is_broken(raw) else 0
     if raw.startswith(b'{"at":'):
         return 0
     line = decode_line(0, raw)

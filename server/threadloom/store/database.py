@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from threadloom.log import logger
 from threadloom.store import schema
 from threadloom.store.faults import remove, touch
+from threadloom.store.words import plain
 
 _log = logger(__name__)
 
 BUSY_SECONDS: Final = 10.0  # another process may be writing; it holds the lock for milliseconds
 READ_MILLISECONDS: Final = 1000  # reads happen on the loop, and wait for nobody as a rule
+PARTS: Final = ("", "-wal", "-shm")  # what the names of its files end with
+PRIVATE: Final = 0o600
 PATIENCE: Final = 0.01  # seconds between attempts where SQLite does not wait by itself
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
     """A connection for any thread; transactions are begun by hand."""
     db = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db.create_function("plain", 1, plain, deterministic=True)
     if path is not None:
         try:
             db.execute("PRAGMA synchronous = NORMAL")  # with WAL: a loss of power may take the last rows, no more
@@ -34,16 +41,44 @@ def connect(path: Path | None) -> sqlite3.Connection:
 def open_index(path: Path) -> sqlite3.Connection:
     """The index of a home, with its tables. Raises `sqlite3.Error` or `OSError` where there can be none."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if _marker(path).exists():
-        _discard(path)
+    found = None if _marker(path).exists() else _sound(path)
+    if found is None:
+        with _alone(path):  # of several that start, only the first makes it anew
+            found = None if _marker(path).exists() else _sound(path)
+            if found is None:
+                mark_damaged(path)  # who comes now, or after one that is killed here, begins with that
+                _discard(path)
+                found = _prepared(path)
+    return found
+
+
+def _sound(path: Path) -> sqlite3.Connection | None:
+    """The index, unless it is damaged."""
     try:
         return _prepared(path)
     except sqlite3.DatabaseError as fault:
         if not is_damage(fault):
             raise
         _log.warning("the index is damaged and made anew", path=str(path), reason=str(fault))
-        _discard(path)
-        return _prepared(path)
+        return None
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+    until = time.monotonic() + BUSY_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:  # one that is stopped in the middle of it keeps nobody from starting
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PATIENCE)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_damage(fault: sqlite3.Error) -> bool:
@@ -62,11 +97,26 @@ def _marker(path: Path) -> Path:
 
 
 def _discard(path: Path) -> None:
-    for name in ("", "-wal", "-shm", ".damaged"):
+    for name in (*PARTS, ".damaged"):
         remove(path.with_name(path.name + name))
 
 
+def _keep_private(path: Path) -> None:
+    """Let nobody else read what was said. A new file beside it gets its mode from SQLite, which copies this one's.
+
+    One that is there already is not opened: closing it would let go of the locks that this process has on it.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
+    for name in PARTS:
+        part = path.with_name(path.name + name)
+        with suppress(OSError):
+            if part.stat().st_mode & 0o077:
+                part.chmod(PRIVATE)
+
+
 def _prepared(path: Path) -> sqlite3.Connection:
+    _keep_private(path)
     db = connect(path)
     try:
         _switch_to_wal(db)

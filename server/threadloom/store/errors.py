@@ -7,6 +7,10 @@ class StoreError(Exception):
     """Storage cannot do what was asked: the disk is full, the home is read-only, a log is gone. Says what to do."""
 
 
+class Missing(StoreError):
+    """The log of a thread is gone."""
+
+
 class Held(StoreError):
     """Another process writes this tree."""
 

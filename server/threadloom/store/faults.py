@@ -26,9 +26,10 @@ def refused(doing: str, path: str | os.PathLike[str], fault: OSError) -> StoreEr
     return StoreError(f"{what}: {fault.strerror or fault}.")
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes, offset: int | None = None) -> None:
     """Write in one call. A short write is a failure, too: it means that the disk is full."""
-    if os.write(descriptor, data) != len(data):
+    done = os.write(descriptor, data) if offset is None else os.pwrite(descriptor, data, offset)
+    if done != len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +20,9 @@ _ID: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z_.-]*")
 _DAY: Final = 86_400_000  # milliseconds
 
 
+Blocked = Callable[[str, str], None]  # hears of a path where logs may lie that cannot be read, and of the reason
+
+
 class Found(NamedTuple):
     """A log in the folders."""
 
@@ -26,6 +30,10 @@ class Found(NamedTuple):
     path: str
     kept: bool
     size: int
+
+
+def _nobody(path: str, reason: str) -> None:
+    return None
 
 
 def checked(thread_id: str) -> str:
@@ -39,6 +47,12 @@ def id_of(path: str) -> str | None:
     """The id that the name of a log tells."""
     named = _NAME.fullmatch(os.path.basename(path))
     return named[1] if named else None
+
+
+def names(path: str) -> tuple[str, str]:
+    """What a log is called, before and after its thread was deleted."""
+    plain = path.removesuffix(KEPT)
+    return plain, plain + KEPT
 
 
 class Folders:
@@ -62,21 +76,29 @@ class Folders:
                     return entry.path
         return next((entry.path for entry in self._files() if entry.name.endswith(ends)), None)
 
-    def walk(self) -> Iterator[Found]:
+    def walk(self, blocked: Blocked = _nobody) -> Iterator[Found]:
         """Every log, without a look inside."""
-        for entry in self._files():
+        for entry in self._files(blocked):
             if named := _NAME.fullmatch(entry.name):
                 try:
-                    size = entry.stat().st_size
-                except FileNotFoundError:
-                    continue  # deleted since
-                yield Found(named[1], entry.path, named[2] is not None, size)
+                    known = entry.stat()
+                except FileNotFoundError as fault:
+                    if entry.is_symlink():
+                        blocked(entry.path, str(fault.strerror))
+                    continue  # else deleted since
+                except OSError as fault:
+                    blocked(entry.path, str(fault.strerror))
+                    continue
+                if not stat.S_ISREG(known.st_mode):  # nobody reads a pipe to its end, or a folder at all
+                    blocked(entry.path, "it is no file")
+                    continue
+                yield Found(named[1], entry.path, named[2] is not None, known.st_size)
 
-    def _files(self) -> Iterator[os.DirEntry[str]]:
-        for year in _entries(self._root):
-            for month in _entries(year.path):
-                for day in _entries(month.path):
-                    yield from _entries(day.path)
+    def _files(self, blocked: Blocked = _nobody) -> Iterator[os.DirEntry[str]]:
+        for year in _listed(self._root):
+            for month in _entries(year.path, blocked):
+                for day in _entries(month.path, blocked):
+                    yield from _entries(day.path, blocked)
 
     def _day(self, moment: time.struct_time) -> str:
         return os.path.join(self._root, time.strftime("%Y/%m/%d", moment))
@@ -89,9 +111,29 @@ class Folders:
             return []
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def is_gone(path: str) -> bool:
+    """Whether there is no such file; one that only cannot be reached may be there again tomorrow."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
     except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _entries(folder: str, blocked: Blocked = _nobody) -> list[os.DirEntry[str]]:
+    """What a folder lists; one that does not let itself be looked into keeps nobody from the others."""
+    try:
+        return _listed(folder)
+    except OSError as fault:
+        blocked(folder, str(fault.strerror))
         return []

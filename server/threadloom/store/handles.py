@@ -26,7 +26,8 @@ class Handles:
 
     def open(self, path: str, flags: int) -> int:
         """The same for a file that nobody has opened here before. Raises `OSError`."""
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        # A pipe that has the name of a log must not hold the server up.
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         self._open[path] = descriptor
         if len(self._open) > self._limit:
             self.close(next(iter(self._open)))

@@ -18,7 +18,7 @@ from threadloom.store.rows import Base, Direction, Folded, Hidden, ItemRow, Page
 from threadloom.store.saved import SavedNames
 from threadloom.store.texts import Texts
 from threadloom.store.unwritten import Unwritten
-from threadloom.store.writer import Change, Direct, Queued, Writer, unusable
+from threadloom.store.writer import Change, Direct, Queued, Writer, nothing, unusable
 
 _log = logger(__name__)
 
@@ -31,15 +31,20 @@ class SqliteIndex:
 
     def __init__(self, path: Path | None, seek: Callable[[str, int], int], behind: SqliteIndex | None = None) -> None:
         self._path = path
-        db, self.shared = _opened(path)
+        db, at = _opened(path)
         own = Shared(db)
-        at = path if self.shared else None
+        self._file = _identity(at)
         self._readers = Readers(own, partial(database.connect, at) if at else None)
         self._writer: Writer = Queued(at) if at else Direct(own)
         self._unwritten = Unwritten()
         self._past: Past = Past(self._all, seek, behind._past if behind else None)
         self.saved = SavedNames(self._all)
         self.texts: Texts = Texts(self._all, seek, behind.texts if behind else None)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see it, and it sees what they write: no other has taken its place meanwhile."""
+        return self._file is not None and self._file == _identity(self._path)
 
     # ── changes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,14 +76,14 @@ class SqliteIndex:
         """See `Index.drop`."""
         self.do(lambda db: _nothing(schema.drop(db, thread_id)))
 
-    def put_base(self, thread_id: str, base: Base) -> None:
-        """Queue where a fork starts: from now on its base is needed."""
-        self.do(lambda db: schema.put_base(db, thread_id, base))
+    def put_base(self, thread_id: str, base: Base, then: Callable[[], None] = nothing) -> None:
+        """Queue where a fork starts: from now on its base is needed. `then`: other processes know, too."""
+        self.do(lambda db: schema.put_base(db, thread_id, base), then)
 
-    def do(self, change: Change) -> None:
-        """Queue a change."""
+    def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
+        """Queue a change, and what to do once it is made or given up."""
         self._unwritten.part()
-        self._writer.do(change)
+        self._writer.do(change, then)
 
     async def settled(self) -> None:
         """See `Index.settled`."""
@@ -227,16 +232,25 @@ WITH RECURSIVE owned (thread_id, owner, created_at) AS (
 """
 
 
-def _opened(path: Path | None) -> tuple[sqlite3.Connection, bool]:
-    """A connection, and whether it is to the file: without one the index lives as long as the process."""
+def _opened(path: Path | None) -> tuple[sqlite3.Connection, Path | None]:
+    """A connection, and to which file: without one the index lives as long as the process."""
     if path is not None:
         try:
-            return database.open_index(path), True
+            return database.open_index(path), path
         except (sqlite3.Error, OSError) as fault:
             _log.warning("the index cannot be kept, lists are made anew", path=str(path), reason=str(fault))
     db = database.connect(None)
     database.make_tables(db)
-    return db, False
+    return db, None
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    """Which file has a name now; none where there is no such file."""
+    try:
+        found = path and path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None
 
 
 def _nothing(_: object) -> None:

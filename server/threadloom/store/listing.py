@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from threadloom.store.rows import Page, Query, Row
 from threadloom.store.schema import FROM_THREADS, SELECT_LISTED
+from threadloom.store.words import caseless
 
 _LOWEST: Final = ""  # before and behind every id
 _HIGHEST: Final = "~"
@@ -19,6 +20,9 @@ _SUBTREE: Final = """t.thread_id IN (
         SELECT thread_id FROM threads WHERE owner = ?
         UNION SELECT threads.thread_id FROM threads JOIN owned ON threads.owner = owned.thread_id
     ) SELECT thread_id FROM owned)"""
+
+_BEGUN: Final = """(t.preview <> '' OR t.name IS NOT NULL
+    OR EXISTS (SELECT 1 FROM turns n WHERE n.thread_id = t.thread_id))"""
 
 
 class Cursor(NamedTuple):
@@ -37,12 +41,17 @@ class Cursor(NamedTuple):
         try:
             data = base64.b64decode(text.encode() + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
             key, thread_id = data.decode().split("/")
-            cursor = cls(int(key), thread_id)
+            return cls(number(key), thread_id)
         except (binascii.Error, ValueError):
             raise ValueError(f"invalid cursor: {text}") from None
-        if abs(cursor.key) > _LARGEST:
-            raise ValueError(f"invalid cursor: {text}")
-        return cursor
+
+
+def number(text: str) -> int:
+    """A number in a cursor. Raises `ValueError` where it is none, or none that a table could have."""
+    found = int(text)
+    if abs(found) > _LARGEST:
+        raise ValueError(f"too large: {text}")
+    return found
 
 
 def statement(query: Query) -> tuple[str, list[Any]]:
@@ -86,12 +95,14 @@ def _filters(query: Query) -> tuple[list[str], list[Any]]:
         only(f"t.thread_id IN ({_marks(query.only)})", *query.only)
     if query.excluded:
         only(f"t.thread_id NOT IN ({_marks(query.excluded)})", *query.excluded)
+    if query.begun:
+        only(_BEGUN)
     if query.owner is not None:
         only("t.owner = ?", query.owner)
     if query.ancestor is not None:
         only(_SUBTREE, query.ancestor)
     if query.search:
-        only("instr(t.folded, ?) > 0", query.search.casefold())
+        only("instr(t.folded, ?) > 0", caseless(query.search))
     return where, values
 
 

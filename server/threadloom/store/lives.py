@@ -79,7 +79,7 @@ class Lives:
 def _is_free(path: Path) -> bool:
     """Whether nobody holds a file any more."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:

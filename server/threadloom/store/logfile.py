@@ -116,13 +116,12 @@ class RolloutLog(FileLog):
         syncer: Syncer,
         known: Known = nothing_known,
         suspect: Callable[[str], None] = _unheard,
-        *,
-        new: bool = False,
     ) -> None:
         super().__init__(path, blobs, handles, known, suspect)
         self._syncer = syncer
         self._synced = -1  # offset up to which it is known to be on the disk
-        self._new = new  # its name is not known to be there
+        self._written = self._end  # offset from which on it was written here
+        self._named = False  # its name is known to be there: whoever gave it may have been killed before that
         self._torn = self._end < self._size  # there is something behind the end that does not belong there
         if self._torn:
             self._report()
@@ -151,8 +150,8 @@ class RolloutLog(FileLog):
         """See `EventLog.sync`."""
         end = self._end
         if self._synced < end:
-            await self._syncer.sync(self._path, folder=self._new)
-            self._new = False
+            await self._syncer.sync(self._path, max(self._synced, self._written), end, folder=not self._named)
+            self._named = True
             self._synced = max(self._synced, end)
 
     def _write(self, descriptor: int, data: bytes) -> None:
@@ -189,7 +188,9 @@ def create(
             raise
     except OSError as fault:
         raise refused("create", path, fault) from fault
-    return RolloutLog(path, blobs, handles, syncer, new=True)
+    log = RolloutLog(path, blobs, handles, syncer)
+    log._written = 0
+    return log
 
 
 def _shrunk(line: bytes, blobs: Blobs, thread_id: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from threadloom.store import history, schema
-from threadloom.store.base import Fold, Progress, StoreError
+from threadloom.store.base import Fold, Missing, Progress, StoreError
 from threadloom.store.codec import decode_header, encode_header
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.index import SqliteIndex
@@ -93,18 +93,18 @@ class MemoryStore:
         """See `Store.create`."""
         if header.thread_id in self._logs:
             raise StoreError(f"There is a thread {header.thread_id} already.")
-        log = self._logs[header.thread_id] = MemoryLog(header, lines)
         if header.base is not None:
-            self._index.put_base(header.thread_id, header.base)
             if self._behind is not None and header.base.thread_id not in self._logs:
                 self._behind.pin(header.base.thread_id)
+            self._index.put_base(header.thread_id, header.base)
+        self._logs[header.thread_id] = log = MemoryLog(header, lines)
         return log
 
     def open(self, thread_id: str) -> MemoryLog:
         """See `Store.open`."""
         log = self._logs.get(thread_id)
         if log is None:
-            raise StoreError(f"There is no thread {thread_id} in memory.")
+            raise Missing(f"There is no thread {thread_id} in memory.")
         return log
 
     def read(self, thread_id: str) -> MemoryReading:

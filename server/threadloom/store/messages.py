@@ -9,14 +9,15 @@ from typing import Final
 from threadloom.store.rows import TextRow
 
 # A message is found by its number: that of its log, then its seq. Logs have numbers because they make short keys.
+# `plain` is a function of ours (see `words`), which every connection brings along.
 TABLES: Final = """
 CREATE TABLE shelves (no INTEGER PRIMARY KEY, thread_id TEXT NOT NULL UNIQUE);
 CREATE TABLE messages (no INTEGER PRIMARY KEY, turn_id TEXT NOT NULL, item_id TEXT NOT NULL, text TEXT NOT NULL);
-CREATE VIRTUAL TABLE texts USING fts5 (text, content = 'messages', content_rowid = 'no');
+CREATE VIRTUAL TABLE texts USING fts5 (text, content = '');
 CREATE TRIGGER messages_in AFTER INSERT ON messages BEGIN
-    INSERT INTO texts (rowid, text) VALUES (new.no, new.text); END;
+    INSERT INTO texts (rowid, text) VALUES (new.no, plain(new.text)); END;
 CREATE TRIGGER messages_out AFTER DELETE ON messages BEGIN
-    INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.no, old.text); END;
+    INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.no, plain(old.text)); END;
 """
 
 SEQS: Final = 2**32  # numbers of messages in one log

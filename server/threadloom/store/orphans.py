@@ -25,14 +25,18 @@ class Orphans(NamedTuple):
     unread: list[str]  # logs that no thread can be made of
     damaged: list[str]  # logs whose headers are, but which serve all the same
     blobs: list[str]
+    blocked: list[str]  # where logs may lie that cannot be read: nobody knows then what else is needed
 
 
 def find(home: Path) -> Orphans:
     """Look through a home."""
-    found = list(Folders(home).walk())
+    blocked: list[str] = []
+    found = list(Folders(home).walk(lambda path, reason: blocked.append(path)))
     damaged, unread = _damaged(home, found)
+    if blocked:
+        return Orphans(len(found), [], unread, damaged, [], blocked)
     blobs = Blobs(home).unreachable({it.thread_id: it.path for it in found})
-    return Orphans(len(found), _unneeded(home, found), unread, damaged, [str(it) for it in blobs])
+    return Orphans(len(found), _unneeded(home, found), unread, damaged, [str(it) for it in blobs], [])
 
 
 def _unneeded(home: Path, found: Sequence[Found]) -> list[str]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from threadloom.store.base import StoreError
-from threadloom.store.rows import Base, Direction, Hidden, ItemRow, TurnRow
+from threadloom.store.rows import Base, Direction, Hidden, ItemRow, TurnRow, outside
 
 AnyRow = TypeVar("AnyRow", TurnRow, ItemRow)
 Ask = Callable[[str, Sequence[Any]], list[Any]]  # SQL and its values → rows
@@ -90,7 +90,7 @@ class Past:
         for part in self._parts(thread_id):
             hidden += part.past._hidden(part)
             where: _Where = _where(kind, part, only)
-            shown = [*where, *(("NOT (seq >= ? AND seq < ?)", it) for it in hidden)]
+            shown = [*where, (outside("seq", hidden), ())]
             if after is not None:
                 shown.append((f"seq {'>' if direction == 'asc' else '<'} ?", (after,)))
             if until is not None:

@@ -19,7 +19,7 @@ import anyio.to_thread
 from threadloom.log import logger
 from threadloom.store import schema
 from threadloom.store.base import Fold, Progress, StoreError
-from threadloom.store.folders import KEPT, Found
+from threadloom.store.folders import KEPT, Found, is_gone, names
 from threadloom.store.logfile import FileLog
 from threadloom.store.rows import Folded
 from threadloom.store.schema import Mark
@@ -33,8 +33,8 @@ _log = logger(__name__)
 BATCH: Final = 100  # replays between two commits, so that what is queued stays small
 
 
-async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> bool:
-    """See `Store.recover`. Whether the index could be written."""
+async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> list[str] | None:
+    """See `Store.recover`. The logs that are only kept for others; `None` where the index could not be written."""
     loop = asyncio.get_running_loop()
     stop = Event()
 
@@ -43,16 +43,17 @@ async def recover(store: Rollouts, fold: Fold, progress: Progress | None) -> boo
             with suppress(RuntimeError):  # the loop has gone
                 loop.call_soon_threadsafe(progress, done, total)
 
+    work = _Recovery(store, fold, tell, stop)
     try:
-        await anyio.to_thread.run_sync(_Recovery(store, fold, tell, stop).run, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True)
         await store.index.settled()
         await store.index.completed()
     except StoreError as fault:  # the logs are as they were; whoever lists or writes will hear of it
         _log.error("the index could not be brought up to the logs", reason=str(fault))
-        return False
+        return None
     finally:
         stop.set()
-    return True
+    return work.kept
 
 
 async def bring_up(store: Rollouts, thread_id: str, fold: Fold) -> None:
@@ -96,12 +97,16 @@ class _Recovery:
         self._tell = tell
         self._stop = stop
         self._unread = 0
+        self.kept: list[str] = []
 
     def run(self) -> None:
         """Rows before files: a file is there before its row is, so a row without one has lost it."""
+        whole = self._index.whole
         marks = self._index.marks()
         forks = self._index.forks()
-        found = {it.thread_id: it for it in self._store.folders.walk()}
+        found = {it.thread_id: it for it in self._store.folders.walk(self._blocked)}
+        if not whole:  # nobody knows of a log that was moved aside under the eyes of who went by: that happens once
+            found |= {it.thread_id: it for it in self._store.folders.walk()}
         self._drop_lost(marks, forks, found)
         due = [it for it in found.values() if _is_due(it, marks.get(it.thread_id))]
         due.sort(key=lambda it: it.path, reverse=True)  # the newest first: they are asked for
@@ -119,23 +124,26 @@ class _Recovery:
             self._index.flush()
             self._tell(len(due), len(due))
         if self._index.shared and not self._unread:  # one that cannot be read may be a fork that needs what is kept
-            for it in found.values():
-                if it.kept:
-                    self._store.sweep(it.thread_id)
+            self.kept = [it.thread_id for it in found.values() if it.kept]
 
     def one(self, thread_id: str) -> None:
         """One log."""
         path = self._store.folders.find(thread_id)
         if path is not None:
             mark = self._index.marks(thread_id).get(thread_id)
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # whoever reads it hears of it
                 self._bring_up(Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path)), mark)
 
     def _drop_lost(self, marks: Mapping[str, Mark], forks: list[str], found: Mapping[str, Found]) -> None:
         for it in {*marks, *forks} - found.keys():
             path = marks[it].path if it in marks else None
-            if path is None or not os.path.exists(path):
+            if is_gone(path) if path is not None else not self._unread:
                 self._store.remove(it)
+
+    def _blocked(self, path: str, reason: str) -> None:
+        """Something among the logs is out of reach: the others are not."""
+        self._unread += 1
+        _log.warning("something among the logs cannot be read", path=path, reason=reason)
 
     def _bring_up(self, found: Found, mark: Mark | None) -> None:
         if mark is None and not found.size:
@@ -143,8 +151,10 @@ class _Recovery:
         try:
             log = self._store.read_at(found.path)
         except FileNotFoundError:
-            return  # deleted since
-        except StoreError as fault:
+            if not found.kept:  # moved aside since, or deleted
+                self._bring_up(found._replace(path=names(found.path)[1], kept=True), mark)
+            return
+        except (OSError, StoreError) as fault:
             self._unread += 1
             _log.warning("a log cannot be read", path=found.path, reason=str(fault))
             return

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -13,13 +11,14 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from threadloom.store import history, logfile, recovery, schema
-from threadloom.store.base import Fold, Progress, StoreError
+from threadloom.store.base import Fold, Missing, Progress, StoreError
 from threadloom.store.blobs import Blobs, sync_folder
 from threadloom.store.eventlog import StoredLog
 from threadloom.store.faults import refused
-from threadloom.store.folders import KEPT, Folders
+from threadloom.store.folders import Folders, names
 from threadloom.store.handles import Handles
 from threadloom.store.headers import Kept
+from threadloom.store.holds import Going, Holds
 from threadloom.store.index import SqliteIndex
 from threadloom.store.lease import Leases, TreeLease
 from threadloom.store.lives import Lives
@@ -27,7 +26,7 @@ from threadloom.store.logfile import FileLog, RolloutLog
 from threadloom.store.rows import Base, Header, Line
 from threadloom.store.syncing import Syncer
 
-AnyLog = TypeVar("AnyLog", bound=FileLog)
+Opened = TypeVar("Opened")
 
 
 class Rollouts:
@@ -42,8 +41,7 @@ class Rollouts:
         self._handles = Handles()
         self._syncer = Syncer()
         self._logs: WeakValueDictionary[str, RolloutLog] = WeakValueDictionary()
-        self._pins: Counter[str] = Counter()
-        self._pinning = threading.Lock()
+        self._holds = Holds()
         self._fold: Fold | None = None  # how logs are replayed, once somebody has said so
         self._index = SqliteIndex(self.home / "index.sqlite", self._seek)
 
@@ -59,11 +57,27 @@ class Rollouts:
         return self.folders.path(header)
 
     def create(self, header: Header, lines: Sequence[bytes]) -> RolloutLog:
-        """See `Store.create`."""
+        """See `Store.create`. A fork's base is held until the index knows that it is needed."""
+        base = header.base
+        if base is None:
+            return self._created(header, lines)
+        self.pin(base.thread_id)
+        try:
+            log = self._created(header, lines)
+            self._index.put_base(header.thread_id, base, lambda: self._known_of(base.thread_id))
+        except BaseException:
+            self._holds.release(base.thread_id)
+            raise
+        return log
+
+    def _known_of(self, base: str) -> None:
+        """The index has taken in a fork. Where others have another index, the log it stands on is held to the end."""
+        if self._index.shared:
+            self._holds.release(base)
+
+    def _created(self, header: Header, lines: Sequence[bytes]) -> RolloutLog:
         log = logfile.create(self.path(header), header, lines, self._blobs, self._handles, self._syncer)
         self._logs[header.thread_id] = log
-        if header.base is not None:
-            self._index.put_base(header.thread_id, header.base)
         return log
 
     def open(self, thread_id: str) -> RolloutLog:
@@ -121,7 +135,7 @@ class Rollouts:
         with ExitStack() as stack:
             return self.reading(thread_id, stack).seek(seq)
 
-    def _located(self, thread_id: str, opened: Callable[[str], AnyLog]) -> AnyLog:
+    def _located(self, thread_id: str, opened: Callable[[str], Opened]) -> Opened:
         """A log opened where it is: as known here, as the index says, or as the folders show."""
         try:
             for known in self._known(thread_id):
@@ -130,7 +144,7 @@ class Rollouts:
                         return opened(known)
         except OSError as fault:
             raise refused("open", known or thread_id, fault) from fault
-        raise StoreError(f"There is no log of thread {thread_id} under {self.home}.")
+        raise Missing(f"There is no log of thread {thread_id} under {self.home}.")
 
     def _known(self, thread_id: str) -> Iterator[str | None]:
         log = self._logs.get(thread_id)
@@ -157,14 +171,12 @@ class Rollouts:
         self._index.do(lambda db: self._remove(db, thread_id, path, purge))
 
     def pin(self, thread_id: str) -> None:
-        """Keep a log for a fork that lies elsewhere, and ends with the process."""
-        with self._pinning:
-            self._pins[thread_id] += 1
+        """Keep a log for a fork: for one that lies elsewhere, and ends with the process. Raises `Missing`."""
+        self._located(thread_id, lambda path: self._holds.take(thread_id, path))
 
     def unpin(self, thread_id: str) -> None:
         """Such a fork is gone; the log may go, too, if it was only kept."""
-        with self._pinning:
-            self._pins[thread_id] -= 1
+        self._holds.release(thread_id)
         self.sweep(thread_id)
 
     def sweep(self, thread_id: str) -> None:
@@ -173,30 +185,37 @@ class Rollouts:
 
     def _remove(self, db: sqlite3.Connection, thread_id: str, path: str | None, purge: bool) -> None:
         """Files go before their rows do: a row without a file is dropped at the next start, a file comes back."""
-        erased = schema.drop(db, thread_id, self._pinned(), purge=purge)
-        if erased:
-            self._delete([*erased, schema.Erased(thread_id, path)])
-        elif path is not None and not path.endswith(KEPT):
-            with suppress(FileNotFoundError):
-                os.rename(path, path + KEPT)
-            db.execute("UPDATE threads SET path = ? WHERE thread_id = ?", (path + KEPT, thread_id))
+        with Going(self._sees_all) as going:
+            erased = schema.drop(db, thread_id, lambda known: going.free(known, path), purge=purge)
+            if erased:
+                self._delete([*erased, schema.Erased(thread_id, path)])
+            elif path is not None:
+                plain, kept = names(path)
+                with suppress(FileNotFoundError):
+                    os.rename(plain, kept)
+                    sync_folder(os.path.dirname(kept))
+                db.execute("UPDATE threads SET path = ? WHERE thread_id = ?", (kept, thread_id))
 
     def _sweep(self, db: sqlite3.Connection, thread_id: str) -> None:
-        if db.execute("SELECT 1 FROM threads WHERE thread_id = ? AND gone = 1", (thread_id,)).fetchone():
-            self._delete(schema.drop(db, thread_id, self._pinned()))
+        with Going(self._sees_all) as going:
+            if db.execute("SELECT 1 FROM threads WHERE thread_id = ? AND gone = 1", (thread_id,)).fetchone():
+                self._delete(schema.drop(db, thread_id, going.free))
+
+    def _sees_all(self) -> bool:
+        """Whether the index has every fork that somebody was told of, or whoever told it still holds its base."""
+        try:
+            return self._index.shared and not self._lives.lost()
+        except OSError:
+            return False
 
     def _delete(self, erased: Sequence[schema.Erased]) -> None:
         for thread_id, path in erased:
-            if path is not None:
+            for name in names(path) if path is not None else ():
                 with suppress(FileNotFoundError):
-                    os.unlink(path)
-                    sync_folder(os.path.dirname(path))
+                    os.unlink(name)
+                    sync_folder(os.path.dirname(name))
             self._blobs.drop(thread_id)
             self._leases.forget(thread_id)
-
-    def _pinned(self) -> frozenset[str]:
-        with self._pinning:
-            return frozenset(it for it, count in self._pins.items() if count > 0)
 
     # ── beginning and end ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,12 +236,20 @@ class Rollouts:
         """See `Store.recover`."""
         self._fold = fold
         lost = self._lives.lost()
-        if await recovery.recover(self, fold, progress):
-            self._lives.forget(lost)
+        kept = await recovery.recover(self, fold, progress)
+        if kept is None:
+            return
+        self._lives.forget(lost)
+        for it in kept:
+            self.sweep(it)
+        with suppress(StoreError):  # the next start tries it again
+            await self._index.settled()
 
     def close(self) -> None:
         """See `Store.close`."""
         self._syncer.close()
-        self._lives.end(well=self._index.close())
+        made = self._index.close()
+        self._lives.end(well=made and self._index.shared)
         self._leases.close()
+        self._holds.close()
         self._handles.close_all()

@@ -6,7 +6,7 @@ with `model` alone takes no seq. The first line is the header. Each ends with a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
@@ -147,6 +147,7 @@ class Query:
     ancestor: str | None = None
     search: str | None = None  # in names and previews, case folded
     only: Sequence[str] | None = None  # threads to choose from
+    begun: bool = False  # leave out those that were opened and left without a word
 
 
 class Page(NamedTuple):
@@ -162,6 +163,28 @@ class Hidden(NamedTuple):
 
     from_seq: int
     by_seq: int
+
+
+def outside(number: str, hidden: Iterable[Hidden]) -> str:
+    """The condition in SQL that a number lies in none of these: however many they are, a few questions answer it."""
+    apart: list[Hidden] = []
+    for it in sorted(hidden):
+        if apart and it.from_seq <= apart[-1].by_seq:
+            apart[-1] = apart[-1]._replace(by_seq=max(apart[-1].by_seq, it.by_seq))
+        else:
+            apart.append(it)
+    return _outside(number, apart)
+
+
+def _outside(number: str, hidden: Sequence[Hidden]) -> str:
+    match hidden:
+        case []:
+            return "1"
+        case [it]:
+            return f"NOT ({number} >= {it.from_seq:d} AND {number} < {it.by_seq:d})"
+    half = len(hidden) // 2
+    first, later = _outside(number, hidden[:half]), _outside(number, hidden[half:])
+    return f"CASE WHEN {number} < {hidden[half].from_seq:d} THEN {first} ELSE {later} END"
 
 
 class Folded(NamedTuple):

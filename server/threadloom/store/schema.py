@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from threadloom.store import messages, saved
 from threadloom.store.rows import Base, Folded, Hidden, Row
+from threadloom.store.words import caseless
 
-VERSION: Final = 3
+VERSION: Final = 5
 WHOLE: Final = 1  # the mark of an index that has had all that the logs had
 
 # What only a load or the wire needs lies apart, so that going through many threads reads little.
@@ -66,6 +67,8 @@ _PUT_THREAD: Final = (
     f"INSERT INTO threads ({_names(_PLAIN)}, folded) VALUES ({', '.join('?' * (len(_PLAIN) + 1))}) "  # noqa: S608
     f"ON CONFLICT (thread_id) DO UPDATE SET {_SET}"
 )
+# What a process tells late of a thread that another has gone on with since does not count.
+_LATER: Final = ' WHERE (excluded.seq, excluded."offset") >= (seq, "offset")'
 _PUT_BODY: Final = "INSERT OR REPLACE INTO bodies (thread_id, thread, state) VALUES (?, ?, ?)"
 _PUT_TURN: Final = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?, ?)"
 # An item stays where it began, however late it ends.
@@ -89,13 +92,14 @@ def to_row(values: tuple[object, ...]) -> Row:
 
 def search_text(row: Row) -> str:
     """What a search looks through: the sign between name and preview is in no search."""
-    return f"{row.name or ''}\x1f{row.preview}".casefold()
+    return caseless(f"{row.name or ''}\x1f{row.preview}")
 
 
-def put(db: sqlite3.Connection, rows: Folded) -> None:
-    """Rows of one thread."""
+def put(db: sqlite3.Connection, rows: Folded, *, anyway: bool = False) -> None:
+    """Rows of one thread, unless later ones are there; `anyway`: the log is what counts, be it shorter than it was."""
     row, turns, items, _, texts, names = rows
-    db.execute(_PUT_THREAD, (*_plain(row), search_text(row)))
+    if not db.execute(_PUT_THREAD + ("" if anyway else _LATER), (*_plain(row), search_text(row))).rowcount:
+        return
     db.execute(_PUT_BODY, (row.thread_id, row.thread, row.state))
     if turns:
         db.executemany(_PUT_TURN, turns)
@@ -145,7 +149,7 @@ def put_replay(db: sqlite3.Connection, replay: Replay) -> None:
         return
     if whole:
         _clear(db, thread_id, ("hidden", "turns", "items", "sessions"))
-    put(db, folded)
+    put(db, folded, anyway=True)
     if base is not None:
         put_base(db, thread_id, base)
     for hidden in folded.hidden:
@@ -176,18 +180,22 @@ class Erased(NamedTuple):
     path: str | None
 
 
+def _is_free(path: str | None) -> bool:
+    return True
+
+
 def drop(
-    db: sqlite3.Connection, thread_id: str, pinned: frozenset[str] = frozenset(), *, purge: bool = False
+    db: sqlite3.Connection, thread_id: str, free: Callable[[str | None], bool] = _is_free, *, purge: bool = False
 ) -> list[Erased]:
     """Take a thread out of the lists; what nobody needs any more goes: itself, and bases it was the last to need.
 
-    `purge`: it goes itself, whoever needs it.
+    `purge`: it goes itself, whoever needs it. `free` says of a log whether it can go, for all that the index knows.
     """
     db.execute("UPDATE threads SET gone = 1 WHERE thread_id = ?", (thread_id,))
     found = db.execute("SELECT path FROM threads WHERE thread_id = ?", (thread_id,)).fetchone()
     erased: list[Erased] = []
     at: tuple[str, str | None] | None = (thread_id, found and found[0])
-    while at and (purge or (at[0] not in pinned and not needed(db, at[0]))):
+    while at and (purge or (not needed(db, at[0]) and free(at[1]))):
         purge = False
         erased.append(Erased(*at))
         at = db.execute(

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from threadloom.store import listing, schema
 from threadloom.store.messages import SEQS, SHELF, numbers
 from threadloom.store.past import Ask, Past, Seek
-from threadloom.store.rows import Page, Query, Row
+from threadloom.store.rows import Hidden, Page, Query, Row, outside
 from threadloom.store.words import Words
 
 MANY: Final = 1000  # threads that a word is in: where there are more, a page of the list is full soon
@@ -125,14 +125,12 @@ class Texts:
 
     def _tables(self, thread_id: str) -> Iterator[_Table]:
         """What of each log belongs to a history, its own first."""
-        hidden: list[tuple[int, int]] = []
+        hidden: list[Hidden] = []
         for part in self._past._parts(thread_id):
             hidden += part.past._hidden(part)
             for (shelf,) in part.past._ask(SHELF, (part.thread_id,)):
-                shown = "".join(
-                    f" AND NOT ({{0}} >= {shelf * SEQS + a} AND {{0}} < {shelf * SEQS + b})" for a, b in hidden
-                )
-                yield _Table(part.past, "{0} BETWEEN ? AND ?" + shown, numbers(shelf, part.limit))
+                shown = outside(f"({{0}} % {SEQS})", hidden)
+                yield _Table(part.past, f"{{0}} BETWEEN ? AND ? AND {shown}", numbers(shelf, part.limit))
 
 
 class _Table(NamedTuple):

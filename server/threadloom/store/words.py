@@ -8,7 +8,14 @@ from typing import Final
 
 OPEN: Final = 3  # letters from which on the last word may be a beginning: shorter ones begin too many words
 
-_WORD: Final = re.compile(r"[^\W_]+")  # what the index takes for a word
+# Scripts that are written without spaces, or join particles to words: every sign of them is a word.
+_ALONE: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u309f\u30a1-\u30fa\u30fc-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_LETTER: Final = rf"[^\W_{_ALONE}]"
+_SIGN: Final = re.compile(f"[{_ALONE}]")
+_WORD: Final = re.compile(rf"[{_ALONE}]|{_LETTER}(?:{_LETTER}|[\u0300-\u036f])*")  # accents may come by themselves
 _APART: Final = r"[\W_]+"
 _NOTHING_BEFORE: Final = r"(?<![^\W_])"
 _NOTHING_BEHIND: Final = r"(?![^\W_])"
@@ -52,8 +59,20 @@ class Words:
         return None
 
 
+def caseless(text: str) -> str:
+    """A text whatever the case of its letters, and whether its accents are parts of them or written by themselves."""
+    return (
+        text.lower() if text.isascii() else unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+    )
+
+
+def plain(text: str) -> str:
+    """A text as the index takes it in: the words that are told apart here, where the index would see others."""
+    return text if text.isascii() else " ".join(map(_folded, _WORD.findall(text)))
+
+
 def _folded(word: str) -> str:
-    """Without case and accents."""
-    if word.isascii():
+    """Without case and accents; a sign that stands alone is left as it is, for its marks make it another one."""
+    if word.isascii() or _SIGN.match(word):
         return word.lower()
     return "".join(it for it in unicodedata.normalize("NFD", word.casefold()) if not unicodedata.combining(it))

@@ -74,16 +74,17 @@ class Worker(Generic[T]):
         self._lock = threading.Lock()
         self._closed = False
 
-    def put(self, job: T) -> None:
-        """Queue a job."""
+    def put(self, *jobs: T) -> None:
+        """Queue jobs. Raises `StoreError` once it is closed."""
         with self._lock:  # what is queued at the end is worked through: nobody may come in behind it
             if self._closed:
                 raise StoreError("The store is closed.")
-            self._jobs.put(job)
+            for job in jobs:
+                self._jobs.put(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-        if self._linger and self._urgent(job):
+        if self._linger and any(map(self._urgent, jobs)):
             self._hurry.set()
 
     def close(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -25,21 +26,21 @@ FLUSH_SECONDS: Final = 60.0  # longer than any transaction takes; what is not ma
 Change = Callable[[sqlite3.Connection], None]
 
 
-def _nothing() -> None:
-    return None
+def nothing() -> None:
+    """What there is to do, by default."""
 
 
 class Job(NamedTuple):
     """A change, and what to do once it is committed or given up."""
 
     change: Change
-    then: Callable[[], None] = _nothing
+    then: Callable[[], None] = nothing
 
 
 class Writer(Protocol):
     """Makes changes in the order in which they are given."""
 
-    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+    def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
         """Queue a change, and what to do once it is committed or given up. From any thread."""
         ...
 
@@ -67,7 +68,7 @@ class Direct:
         self._own = own
         self._failed: StoreError | None = None
 
-    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+    def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
         """See `Writer.do`."""
         with self._own.lock:
             _, error = _apply(self._own.db, [Job(change)])
@@ -107,9 +108,10 @@ class Queued:
         self._left: list[Job] = []  # could not be made yet
         self._failed: StoreError | None = None  # nobody was told of it yet
         self._counting = threading.Lock()
+        self._waiting: list[Waiter] = []
         self._open = 0  # changes that are not made yet
 
-    def do(self, change: Change, then: Callable[[], None] = _nothing) -> None:
+    def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
         """See `Writer.do`."""
         self._worker.put(Job(change, then))
         with self._counting:
@@ -118,9 +120,17 @@ class Queued:
     async def settled(self) -> None:
         """See `Writer.settled`."""
         if self._open or self._failed is not None:
-            waiter = Waiter.here()
-            self._worker.put(waiter)
+            if not self._waiting:  # whoever speaks in the same round of the loop shares the commit
+                asyncio.get_running_loop().call_soon(self._hurry)
+            self._waiting.append(waiter := Waiter.here())
             await waiter.future
+
+    def _hurry(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._worker.put(*waiting)
+        except StoreError as closed:
+            tell(waiting, closed)
 
     def flush(self) -> None:
         """See `Writer.flush`."""

@@ -19,27 +19,29 @@ async def answer(thread: Thread, running: Running, output_schema: Any = None, re
     turn, agent = thread.briefing.turn(running, output_schema), thread.agent
     turn.resumed = resumed
     if _too_long(thread, running) and not resumed:
-        await _relay(thread, agent.compact(turn))
-    await _relay(thread, agent.run(turn))
+        await _relay(thread, running, agent.compact(turn))
+    await _relay(thread, running, agent.run(turn))
     if running.compaction.wanted:
-        await _relay(thread, agent.compact(turn))
+        await _relay(thread, running, agent.compact(turn))
 
 
 async def condense(thread: Thread, running: Running) -> None:
     """Have the history condensed, and what was said meanwhile answered."""
-    await _relay(thread, thread.agent.compact(thread.briefing.turn(running)))
+    await _relay(thread, running, thread.agent.compact(thread.briefing.turn(running)))
     await heed(thread, running)
 
 
 async def heed(thread: Thread, running: Running) -> None:
     """Have answered what was said in a turn that was not about answering."""
     if running.steering.waiting:
-        await _relay(thread, thread.agent.run(thread.briefing.turn(running)))
+        await _relay(thread, running, thread.agent.run(thread.briefing.turn(running)))
 
 
-async def _relay(thread: Thread, batches: AsyncGenerator[Batch, None]) -> None:
+async def _relay(thread: Thread, running: Running, batches: AsyncGenerator[Batch, None]) -> None:
+    """Record what comes. The model is asked at once, while whoever asked for the turn is still being answered."""
     async with aclosing(batches):
         async for batch in batches:
+            await running.once_shown()
             thread.emit(*thread.goals.counted(batch))
 
 

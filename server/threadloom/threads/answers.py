@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from threadloom.log import logger
-from threadloom_protocol.errors import MethodNotFound
 from threadloom_protocol.v2.stream import REJECTED, RejectedReason, ServerRequestRejectedNotification
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Answers:
             known = questions.resolved.get(request_id)
             _reject(listener, known, request_id, "unknown" if known is None else "alreadyResolved")
         elif response.error is not None:
-            self._fail(listener, thread, request_id, response.error)
+            self._fail(listener, thread, request_id, response.error.get("message"))
         else:
             self._decide(listener, thread, request_id, response.result)
 
@@ -41,16 +40,15 @@ class Answers:
         try:
             read = thread.requests.read(request_id, result)
         except ValueError as fault:
-            log.warning("an answer does not fit its request", thread=thread.id, reason=str(fault))
             _reject(listener, thread.id, request_id, "invalid")
+            self._fail(listener, thread, request_id, str(fault))  # as it is, it will hardly say it any better
             return
         thread.requests.answer(request_id, read)
 
-    def _fail(self, listener: Listener, thread: Thread, request_id: str, error: dict[str, object]) -> None:
-        """A client that does not know the request has decided nothing; where all others failed, that is a refusal."""
-        log.warning("a client could not answer", thread=thread.id, request=request_id, error=error.get("message"))
-        knows = error.get("code") != MethodNotFound.code
-        if self._manager.hub.questions.gave_up(listener, request_id, knows=knows):
+    def _fail(self, listener: Listener, thread: Thread, request_id: str, reason: object) -> None:
+        """One that failed, or knows no such request, has decided nothing; where all did, that is a refusal."""
+        log.warning("a client could not answer", thread=thread.id, request=request_id, reason=reason)
+        if self._manager.hub.questions.gave_up(listener, request_id):
             thread.requests.refuse(request_id)
 
 

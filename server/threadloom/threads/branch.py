@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import anyio
-
-from threadloom.agent.collab.base import OUTSIDE, ActiveAgent, Closed, Scope, Sent, SpawnOrder, Standing, Waited
+from threadloom.agent.collab.base import Closed, Sent, SpawnOrder, Standing
 from threadloom.agent.collab.validate import Refused
 from threadloom.agent.sampling import Item, ToolCall
-from threadloom.agent.steering import Steering
 from threadloom.agent.templates.resolve import Parent
 from threadloom.threads import elsewhere, say
 from threadloom.threads.attachments import attached
 from threadloom.threads.inputs import check
 from threadloom.threads.offspring import ordered
-from threadloom.threads.reports import report_id
-from threadloom.threads.resting import Resting
+from threadloom.threads.outlook import Outlook
 from threadloom.threads.speech import ready_to_hear, speak, written
 from threadloom_protocol.errors import InvalidParams, InvalidRequest
-from threadloom_protocol.v2.values.items import AgentMessageThreadItem
-from threadloom_protocol.v2.values.sources import SubAgentSessionSource, ThreadSpawnSubAgentSource
 
 if TYPE_CHECKING:
-    from threadloom.threads.manager import Manager
     from threadloom.threads.thread import Thread
 
 
-class Branch:
-    """The tree, seen from one thread. See `agent.collab.base.Tree`."""
+class Branch(Outlook):
+    """The tree, in the hands of one thread. See `agent.collab.base.Tree`."""
 
-    def __init__(self, manager: Manager, thread_id: str) -> None:
-        self._manager = manager
-        self._me = thread_id
-
-    @property
-    def me(self) -> str:
-        """See `Tree.me`."""
-        return self._me
-
-    @property
-    def _root(self) -> str:
-        return self._manager.lineage.origin(self._me)[-1]
-
-    def _check(self, agent_id: str, verb: str) -> None:
-        """A thread may act on itself and what it owns; the root on all of its tree."""
-        if not self._manager.exists(agent_id):
-            raise Refused(f"There is no agent {agent_id}.")
-        above = self._manager.lineage.origin(agent_id)
-        if self._me not in above:
-            raise Refused(OUTSIDE.format(verb=verb))
-
-    def _check_read(self, agent_id: str) -> None:
-        """The same; and whoever was above an agent that was set free reads it, too: it has its reports."""
-        if not self._manager.exists(agent_id) or self._me not in self._manager.lineage.above(agent_id):
-            self._check(agent_id, "read")
-
-    def _in_tree(self, agent_id: str) -> bool:
-        return self._manager.exists(agent_id) and self._manager.lineage.origin(agent_id)[-1] == self._root
+    # ── birth ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def parent(self) -> Parent:
         """See `Tree.parent`."""
@@ -81,16 +47,18 @@ class Branch:
         except InvalidRequest as refusal:
             raise Refused(refusal.message) from refusal
 
-    # ── birth ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def may_spawn(self, depth: int | None = None) -> None:
+    def may_spawn(self) -> None:
         """See `Tree.may_spawn`."""
+        self._has_room(self._me)
+
+    def _has_room(self, owner: str) -> None:
+        """Raise `Refused` where the limits leave no room for one more that this thread owns."""
         most = self._manager.limits(self._me)
-        deep = (self._manager.lineage.depth(self._me) if depth is None else depth - 1) + 1
-        if deep > most.max_depth:
+        depth = self._manager.lineage.depth(owner)
+        if depth >= most.max_depth:
             raise Refused(
-                f"The limit of {most.max_depth} for the depth of agents (max_depth) is reached: {self._me} is at depth "
-                f"{deep - 1}, and cannot own agents that run."
+                f"The limit of {most.max_depth} for the depth of agents (max_depth) is reached: {owner} is at depth "
+                f"{depth}, and cannot own agents that run."
             )
         held = self._manager.lineage.running_below(self._root)
         if len(held) >= most.max_threads:
@@ -113,7 +81,7 @@ class Branch:
             made = self._manager.start(ordered(parent, order))
         except (InvalidParams, InvalidRequest) as refusal:
             raise Refused(refusal.message) from refusal
-        made.start_turn(content, files=order.files, by_parent=order.call_id is not None).shown.set()
+        made.start_turn(content, files=order.files, by_parent=order.call_id is not None).show()
         made.announce()
         return made
 
@@ -122,10 +90,14 @@ class Branch:
         me = self._manager.get(self._me)
         if me.state.rest.settings.approval_policy == "never":
             raise Refused("An agent may work in another directory only with the user's approval, and nobody is asked.")
+        origin = self._manager.lineage.origin(self._me)
         owner = None if me.owner is None else self._manager.loaded.get(me.owner)
-        asked = owner if owner is not None and owner.running is not None else me
-        assert asked.running is not None
-        return await elsewhere.allowed(asked, asked.running.id, self._manager.lineage.origin(self._me), call, directory)
+        for it in (owner, me):  # where the owner's turn ends first, it is asked here: nobody has decided yet
+            if it is not None and it.running is not None:
+                answer = await elsewhere.allowed(it, it.running.id, origin, call, directory)
+                if answer is not None:
+                    return answer
+        return False
 
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,58 +116,6 @@ class Branch:
         cut = interrupt and agent.state.rest.last_turn == "interrupted"
         return Sent(submission, [it for it in self.told([agent_id]) if cut and it not in before])
 
-    async def wait(self, ids: Sequence[str], seconds: float, steering: Steering | None = None) -> Waited:
-        """See `Tree.wait`."""
-        with anyio.move_on_after(seconds):
-            while True:
-                changed = self._manager.observer.change(ids)
-                found = {it: standing for it in ids if (standing := self.standing(it)).final}
-                if found:
-                    return Waited(found)
-                if steering is not None and steering.waiting:
-                    return Waited({}, steered=True)
-                await _either(changed, steering)
-        return Waited({}, timed_out=True)
-
-    def standing(self, agent_id: str) -> Standing:
-        """See `Tree.standing`."""
-        if not self._in_tree(agent_id):
-            return Standing("notFound")
-        status = self._manager.status(agent_id)
-        heard = status in ("completed", "errored") and self._me in self._manager.lineage.origin(agent_id)
-        return Standing(
-            status, self._last_words(agent_id) if heard else None
-        )  # of others it sees that they are at rest
-
-    def _last_words(self, agent_id: str) -> str | None:
-        loaded = self._manager.loaded.get(agent_id)
-        last = loaded.state.last if loaded is not None else None  # the index may lag
-        if last is None:
-            turns = self._manager.reader.turns(agent_id, limit=1, direction="desc", items="summary").data
-            last = turns[0] if turns else None
-        if last is None:
-            return None
-        if last.error is not None:
-            return str(last.error.message)
-        said = [it.text for it in last.items if isinstance(it, AgentMessageThreadItem)]
-        return said[-1] if said else None
-
-    def session(self, session_id: str) -> None:
-        """See `Tree.session`."""
-        if self._in_tree(session_id) and self._me in self._manager.lineage.origin(session_id)[1:]:
-            spawned = self._manager.rest(session_id).thread.spawn_config
-            if spawned is not None and spawned.kind == "subSession":
-                return
-        raise Refused(f"There is no session {session_id}.")
-
-    def told(self, ids: Iterable[str]) -> list[str]:
-        """See `Tree.told`."""
-        return [report_id(it, turn) for it in ids if (turn := self._last_end(it)) is not None]
-
-    def _last_end(self, agent_id: str) -> str | None:
-        """How the report of the last thing that ended an agent's turn, or the agent, is named."""
-        return self._manager.rest(agent_id).last_end if self._in_tree(agent_id) else None
-
     async def close(self, agent_id: str) -> Closed:
         """See `Tree.close`."""
         self._check(agent_id, "close")
@@ -212,12 +132,12 @@ class Branch:
         except InvalidRequest as refusal:
             raise Refused(refusal.message) from refusal
         if self._manager.status(agent_id) == "shutdown":
-            self.may_spawn(self._manager.lineage.depth(agent_id))
+            self._has_room(self._manager.lineage.parent(agent_id) or agent_id)
             await self._manager.cascade.reopen(agent_id)
             await self._manager.settled()
         return self.standing(agent_id)
 
-    # ── what is known ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── what is said ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def set_note(self, agent_id: str, note: str | None) -> str:
         """See `Tree.set_note`."""
@@ -226,42 +146,6 @@ class Branch:
         agent.set_note(note)
         return f"{agent_id}:{agent.seq}"
 
-    def active(self, scope: Scope = "children", *, include_closed: bool = False) -> list[ActiveAgent]:
-        """See `Tree.active`."""
-        top = self._root if scope == "all" else self._me
-        below = self._manager.lineage.children(top) if scope == "children" else self._manager.lineage.descendants(top)
-        found = [self._shown(it, rest) for it in below if _spawned(rest := self._manager.rest(it))]
-        return [it for it in found if include_closed or it.status != "shutdown"]
-
-    def _shown(self, agent_id: str, rest: Resting) -> ActiveAgent:
-        view = rest.thread
-        return ActiveAgent(
-            thread_id=agent_id,
-            parent_thread_id=self._manager.lineage.parent(agent_id),
-            depth=self._manager.lineage.depth(agent_id),
-            name=view.name,
-            note=view.note,
-            agent_type=view.agent_role,
-            agent_name=view.agent_nickname,
-            status=self._manager.status(agent_id),
-            since=rest.status_at or view.updated_at * 1000,
-            model=view.model,
-            reasoning_effort=view.reasoning_effort,
-            updated_at=view.updated_at,
-        )
-
-    async def read(self, agent_id: str, turn_id: str | None = None) -> tuple[str, str]:
-        """See `Tree.read`."""
-        self._check_read(agent_id)
-        await self._manager.settled()
-        reader = self._manager.reader
-        turns = reader.turns(agent_id, limit=0 if turn_id else 1, direction="desc", items="full").data
-        found: Any = next((it for it in turns if turn_id in (None, it.id)), None)
-        if found is None:
-            raise Refused(f"There is no turn {turn_id} of agent {agent_id}." if turn_id else "It has no turn yet.")
-        said = [it.text for it in found.items if isinstance(it, AgentMessageThreadItem)]
-        return found.id, "\n\n".join(said)
-
     def tell(self, text: str, child: str | None = None) -> None:
         """See `Tree.tell`."""
         self._manager.get(self._me).emit(say.background(self._me, text, child=child))
@@ -269,22 +153,3 @@ class Branch:
     def warn(self, text: str) -> None:
         """See `Tree.warn`."""
         self._manager.get(self._me).emit(say.background(self._me, text, "warning"))
-
-
-def _spawned(rest: Resting) -> bool:
-    """Whether it is an agent, and not a session."""
-    source = rest.thread.source
-    return isinstance(source, SubAgentSessionSource) and isinstance(source.sub_agent, ThreadSpawnSubAgentSource)
-
-
-async def _either(changed: anyio.Event, steering: Steering | None) -> None:
-    """Until something has changed, or the user speaks."""
-    async with anyio.create_task_group() as tasks:
-
-        async def first(wait: Any) -> None:
-            await wait()
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(first, changed.wait)
-        if steering is not None:
-            tasks.start_soon(first, steering.wait)

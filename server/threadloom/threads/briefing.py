@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadloom.agent.base import TurnInput
 from threadloom.agent.sampling import Usage
+from threadloom.agent.tools import asking
 from threadloom.events import Aside, Emission
 from threadloom.threads import goals, say
 from threadloom.threads.context.additional import Additional, unheard
@@ -100,12 +101,21 @@ class Briefing:
         )
 
     def _tools(self) -> dict[str, Tool]:
-        """Those that it may use: one that is not kept has no goal."""
-        thread = self._thread
-        tools = {name: tool for name, tool in thread.ground.tools.items() if thread.policy.permits(name)}
-        if thread.state.rest.thread.ephemeral:
-            tools = {name: tool for name, tool in tools.items() if name not in goals.TOOLS}
-        return tools
+        """Those that it may use."""
+        thread, missing = self._thread, self._missing()
+        return {
+            name: tool
+            for name, tool in thread.ground.tools.items()
+            if thread.policy.permits(name) and name not in missing
+        }
+
+    def _missing(self) -> set[str]:
+        """One that is not kept has no goal; where nobody is asked, it asks nothing but what it has asked already."""
+        rest = self._thread.state.rest
+        unasked = {asking.NAME} - {it.name for it in self._thread.requests.calls}
+        return (set(goals.TOOLS) if rest.thread.ephemeral else set()) | (
+            set() if asking.somebody_answers(rest.settings.approval_policy) else unasked
+        )
 
 
 def _usage(usage: ThreadTokenUsage | None) -> Usage:

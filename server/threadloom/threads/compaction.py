@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from threadloom.agent.compaction import CHARACTERS, estimated
+from threadloom.agent.compaction import CHARACTERS, CUT, estimated
 from threadloom.agent.history import text_of, user_item
 from threadloom.agent.sampling import Item, Usage
 from threadloom.threads.context.rules import Rules
@@ -15,7 +15,6 @@ KEPT: Final = 20_000  # tokens of what was said to the agent that stay word by w
 SHARE: Final = 4  # they take no more than this part of what the model can read
 SPOKEN: Final = frozenset({None, REPORT, PARENT})  # what is said to the agent, by whomever
 DOUBT: Final = 2  # an estimate may be this far off
-CUT: Final = "[…]"
 
 _LEAD: Final = (
     "What came before was condensed to make room. This is the summary of it, written by the model that did the work; "
@@ -26,11 +25,14 @@ _LEAD: Final = (
 class Compaction:
     """See `agent.base.Compaction`: for one turn of one thread."""
 
-    def __init__(self, recall: Callable[[], Recall], context: Callable[[], list[dict[str, Any]]], rules: Rules) -> None:
+    def __init__(
+        self, recall: Callable[[], Recall], context: Callable[[], list[dict[str, Any]]], rules: Rules, since: int
+    ) -> None:
         self.wanted = False  # somebody has asked for it while the turn ran
         self._recall = recall
         self._context = context  # what the model is told of its surroundings, from the beginning
         self._rules = rules
+        self._since = since  # the seq that the turn began behind
         self._end = 0  # how much of the history goes into the summary
 
     @property
@@ -54,8 +56,21 @@ class Compaction:
         """See `agent.base.Compaction.part`: all but what has not been answered yet."""
         entries = self._recall().entries
         self.wanted = False
-        self._end = _answered(entries)
+        self._end = self._behind(entries, _answered(entries))
         return [it.item for it in entries[: self._end]]
+
+    def _behind(self, entries: Sequence[Entry], answered: int) -> int:
+        """Also behind what earlier turns left unanswered, where that is too long to be put to a model again."""
+        summary = max((at for at, it in enumerate(entries, 1) if it.kind == SUMMARY), default=0)
+        begin = max(answered, summary)
+        left = [it.item for it in entries[begin:] if it.seq <= self._since]
+        return begin + len(left) if estimated(left) > self._room else answered
+
+    @property
+    def _room(self) -> int:
+        """Tokens of what was said to the agent that can stay."""
+        limit = self._rules.limit
+        return KEPT if limit is None else min(KEPT, limit // SHARE)
 
     def replaced(self, summary: str) -> list[Item]:
         """See `agent.base.Compaction.replaced`."""
@@ -72,8 +87,7 @@ class Compaction:
 
     def _said(self, entries: Sequence[Entry], *, goal: bool) -> list[Item]:
         """What was said to the agent, as far as there is room for the latest; and what asked for the goal last."""
-        limit = self._rules.limit
-        left = KEPT if limit is None else min(KEPT, limit // SHARE)
+        left = self._room
         asked = next((it for it in reversed(entries) if it.kind == GOAL), None) if goal else None
         kept: list[Item] = []
         for it in reversed(entries):

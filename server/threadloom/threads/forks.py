@@ -15,6 +15,7 @@ from threadloom.threads import say
 from threadloom.threads.birth import Birth
 from threadloom.threads.endings import UNKNOWN, cut, ended
 from threadloom.threads.journal import Journal
+from threadloom.threads.latest import end_of
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.settings import ThreadSettings
@@ -33,6 +34,8 @@ def fork(
     before_turn: str | None = None,
     ephemeral: bool = False,
     config: Mapping[str, Any] = MappingProxyType({}),
+    base_instructions: str | None = None,
+    developer_instructions: str | None = None,
     **birth: Any,
 ) -> Thread:
     """A fork of a thread: of all of it, up to the end of a turn, or up to where a turn begins."""
@@ -46,8 +49,8 @@ def fork(
     return manager.start(
         Birth(
             settings=settings or rest.settings,
-            base_instructions=rest.base_instructions,
-            developer_instructions=rest.developer_instructions,
+            base_instructions=base_instructions or rest.base_instructions,
+            developer_instructions=developer_instructions or rest.developer_instructions,
             config={**rest.config, **config},
             name=rest.thread.name,
             preview=rest.thread.preview,
@@ -73,7 +76,9 @@ def _base(source: Journal, last_turn: str | None, before_turn: str | None) -> Ba
     if before_turn is not None:
         return source.store.before(source.id, row.seq)
     if row.status == "inProgress":
-        raise InvalidRequest(f"turn {turn_id} is still in progress")
+        if (end := end_of(source.store, source.id, row)) is None:
+            raise InvalidRequest(f"turn {turn_id} is still in progress")
+        return Base(row.thread_id, end.line.seq, end.line.offset + end.line.size)
     [ended] = source.store.lines([(row.thread_id, row.last)])
     if ended.method is None:
         raise StoreError(
@@ -84,12 +89,12 @@ def _base(source: Journal, last_turn: str | None, before_turn: str | None) -> Ba
 
 def _usage(source: Journal, base: Base) -> ThreadTokenUsageUpdatedNotification | None:
     """What the source had used where the fork begins: the last it told in a turn before."""
-    for turn in source.store.index.turns(source.id, after=base.seq + 1, direction="desc"):
-        told = [
-            it for it in source.store.after(source.id, turn.seq, base.seq) if it.method == TOKEN_USAGE_UPDATED.method
-        ]
-        if told:
+    end = base.seq
+    while turns := source.store.index.turns(source.id, after=end + 1, limit=1, direction="desc"):
+        lines = source.store.after(source.id, turns[0].seq, end)
+        if told := [it for it in lines if it.method == TOKEN_USAGE_UPDATED.method]:
             return ThreadTokenUsageUpdatedNotification.model_validate(told[-1].params)
+        end = turns[0].seq - 1
     return None
 
 

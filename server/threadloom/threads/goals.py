@@ -170,7 +170,7 @@ class Goals:
         except Exception as fault:  # the supervisor's boundary: this goal waits, the server goes on
             log.error("a goal waits", thread=self._thread.id, exc_info=fault)
         else:
-            running.shown.set()
+            running.show()
 
     def _prompt(self) -> Aside:
         assert self.goal is not None

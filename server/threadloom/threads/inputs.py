@@ -34,12 +34,42 @@ def check(content: Content) -> None:
         return
     total = sum(len(part.text) for part in content if part.type == "text")
     if total > MAX_TEXT:
-        raise InvalidParams(f"Input exceeds the maximum length of {MAX_TEXT} characters.")
+        raise InvalidParams(
+            f"Input exceeds the maximum length of {MAX_TEXT} characters.",
+            {"input_error_code": "input_too_large", "max_chars": MAX_TEXT, "actual_chars": total},
+        )
     for part in content:
         if part.type == "image":
             _refuse(part.url)
         if part.type in ("audio", "localAudio"):
             raise InvalidRequest("audio is not supported")
+
+
+# What an item of the model's history cannot be without: no provider would take a request with it, ever after.
+_OUTPUT: Final = {"call_id": str, "output": (str, list)}
+_MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "message": {"role": str, "content": list},
+    "function_call": {"call_id": str, "name": str, "arguments": str},
+    "function_call_output": _OUTPUT,
+    "custom_tool_call": {"call_id": str, "name": str, "input": str},
+    "custom_tool_call_output": _OUTPUT,
+    "reasoning": {"summary": list},
+}
+
+
+def unfit(item: Any) -> str | None:
+    """Why something is no item of the model's history; none where it is one."""
+    if type(item) is not dict or type(item.get("type")) is not str:
+        return "it needs a `type`"
+    if "@" in item:  # how the log marks what is no item
+        return "it has a member `@`"
+    for name, kinds in _MEMBERS.get(item["type"], {}).items():
+        value = item.get(name)
+        if not isinstance(value, kinds):
+            return f"`{name}` is missing, or not what it should be"
+        if isinstance(value, list) and not all(type(it) is dict and type(it.get("type")) is str for it in value):
+            return f"a part of `{name}` has no `type`"
+    return None
 
 
 def refuse_remote(value: Any) -> None:

@@ -18,6 +18,7 @@ from threadloom.threads.hub import Hub
 from threadloom.threads.projection import row
 from threadloom.threads.recall import Recall, recalled
 from threadloom.threads.replay import Replayed, epoch_mark, marks_of
+from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.turn import ThreadTokenUsageUpdatedNotification
 from threadloom_protocol.v2.values.status import CollabAgentStatus
 
@@ -54,6 +55,7 @@ class Journal:
         self._recall: Recall | None = None  # read when a turn first needs it
         self._status = self.state.agent_status
         self._changed = changed  # hears how it stood before, once it is shown to stand otherwise
+        self._released = False
         self._holds = 0
         self._held: list[Record] = []
         self._then: list[Callable[[], None]] = []
@@ -102,6 +104,8 @@ class Journal:
 
     def emit(self, *batch: Emission | Aside) -> None:
         """Store, then apply, then show: what a client has seen can always be replayed. Raises `StoreError`."""
+        if self._released:  # somebody has waited too long with it: another may be at its log by now
+            raise InvalidRequest(f"thread {self.id} has left memory meanwhile; ask again")
         if self._debt is not None:
             self.settle()
         if self._epoch is not None:
@@ -245,6 +249,12 @@ class Journal:
     def announce(self) -> None:
         """Show a thread that was just born."""
         self._release()
+
+    def release(self) -> None:
+        """Let the log go: nothing is recorded here any more. What is owed is made good when it is read again."""
+        self._released = True
+        self._debt = None
+        self._log.close()
 
     async def sync(self) -> None:
         """Return once all of it is on the disk."""

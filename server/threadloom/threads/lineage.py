@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from threadloom.threads.logs import header
 
 if TYPE_CHECKING:
+    from threadloom.store.rows import Header
     from threadloom.threads.manager import Manager
 
 
@@ -37,9 +38,12 @@ class Lineage:
 
     def above(self, thread_id: str) -> list[str]:
         """Those that owned a thread when it was born, the nearest first: it reports to them, also once it is free."""
+        return list(self.birth(thread_id).facts.get("above", ()))
+
+    def birth(self, thread_id: str) -> Header:
+        """What a thread was born with."""
         loaded = self._manager.loaded.get(thread_id)
-        born = loaded.header if loaded is not None else header(self._manager.store(thread_id), thread_id)
-        return list(born.facts.get("above", ()))
+        return loaded.header if loaded is not None else header(self._manager.store(thread_id), thread_id)
 
     # ── down ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -56,9 +60,9 @@ class Lineage:
     def owned(self, thread_id: str) -> dict[str, str]:
         """The same, each with its owner."""
         found = {thread_id: ""} | self._manager.store(thread_id).index.owned(thread_id)
-        for it in self._manager.loaded.values():  # in the order in which they came: an owner comes before what it owns
-            if (owner := it.owner) is not None and owner in found:
-                found.setdefault(it.id, owner)
+        for it, loaded in self._manager.loaded.items():  # as they came: an owner comes before what it owns
+            if it not in found and (owner := loaded.owner) is not None and owner in found:
+                found[it] = owner
         del found[thread_id]
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from threadloom.store.base import Store
@@ -32,12 +32,8 @@ class Logs:
             return
         known = durable.index.get(thread_id)
         root = known.root if known is not None else header(durable, thread_id).root
-        with manager.leases.needed(durable, root, thread_id) as epoch:
-            log = durable.open(thread_id)
-            try:
-                yield Journal(manager.hub, manager.clock, durable, Replayed(log, known), epoch)
-            finally:
-                log.close()
+        with manager.leases.needed(durable, root, thread_id) as epoch, closing(durable.open(thread_id)) as log:
+            yield Journal(manager.hub, manager.clock, durable, Replayed(log, known), epoch)
         manager.leases.let_go(root, thread_id)
 
     @contextmanager
@@ -48,11 +44,8 @@ class Logs:
             yield manager.loaded[thread_id]
             return
         known, store = manager.row(thread_id), manager.store(thread_id)
-        log = store.read(thread_id)
-        try:
+        with closing(store.read(thread_id)) as log:
             yield Journal(manager.hub, manager.clock, store, Replayed(log, known))
-        finally:
-            log.close()
 
     def behind(self, thread_id: str, seq: int, limit: int, *, merge: bool) -> tuple[list[Late], int]:
         """See `hub.Source`."""
@@ -65,17 +58,11 @@ class Logs:
 
 def last(store: Store, thread_id: str) -> int:
     """The last seq of a thread that is not in memory: from its log, as the index may lag."""
-    log = store.read(thread_id)
-    try:
+    with closing(store.read(thread_id)) as log:
         return log.seq
-    finally:
-        log.close()
 
 
 def header(store: Store, thread_id: str) -> Header:
     """What such a thread was born with."""
-    log = store.read(thread_id)
-    try:
+    with closing(store.read(thread_id)) as log:
         return log.header
-    finally:
-        log.close()

@@ -32,6 +32,7 @@ from threadloom.threads.knowledge import Knowledge
 from threadloom.threads.leases import Leases
 from threadloom.threads.lineage import Lineage
 from threadloom.threads.logs import Logs
+from threadloom.threads.moving import Moves
 from threadloom.threads.observer import Observer
 from threadloom.threads.reading import Reader
 from threadloom.threads.replay import Replayed, epoch_mark
@@ -73,6 +74,7 @@ class Manager:
         self.hub = Hub(self.logs, self.lineage.parent, lambda records: self.trees.published(records))
         self.reader = Reader(self)
         self.cascade = Cascade(self)
+        self.moves = Moves(self, self.cascade)
         self.answers = Answers(self)
         self.trees = TreeView(self)
         self.knowledge = Knowledge(self)
@@ -223,6 +225,7 @@ class Manager:
         try:
             outliving.recover(thread)
             self.cascade.go_on(thread_id)
+            self.moves.go_on(thread_id)
             if first:  # others may have ended before it
                 thread.spawn(self.upkeep.take_up_tree, store, known.root)
             else:
@@ -244,7 +247,8 @@ class Manager:
             with self.leases.needed(thread.store, thread_id, it):
                 freed = [{"@": "freed"}] if it == thread_id else []
                 thread.emit(Aside([*freed, {"@": "thread", "set": {"session_id": thread_id}}]))
-            self.leases.let_go(before, it)
+            if before != thread_id:  # else an earlier attempt came this far
+                self.leases.let_go(before, it)
         self.trees.left(root, ids)
 
     def unload(self, thread: Thread) -> None:

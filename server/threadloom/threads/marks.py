@@ -125,6 +125,11 @@ def _saved_but(rest: Resting, name: str) -> list[SavedPoint]:
 
 def _closing(state: ThreadState, mark: Mark) -> None:
     state.rest.closing = True
+    state.rest.own_close = mark.get("by", state.rest.thread.id)  # older logs do not name the operation
+
+
+def _close(state: ThreadState, mark: Mark) -> None:
+    state.rest.closed_by = mark["by"]
 
 
 def _freed(state: ThreadState, mark: Mark) -> None:
@@ -182,6 +187,7 @@ MARKS: Final[dict[str, Callable[[ThreadState, Mark], None]]] = {
     "saved": _saved,
     "unsaved": _unsaved,
     "closing": _closing,
+    "close": _close,
     "freed": _freed,
     "archiving": _archiving,
     "archive": _archive,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -28,19 +29,26 @@ class Observer:
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
-        self._waits: dict[str, list[anyio.Event]] = {}
+        self._waits: dict[str, set[anyio.Event]] = {}
 
-    def change(self, ids: Sequence[str]) -> anyio.Event:
+    @contextmanager
+    def changing(self, ids: Sequence[str]) -> Iterator[anyio.Event]:
         """Set as soon as one of these threads stands otherwise than now."""
         event = anyio.Event()
-        for it in ids:
-            waits = [other for other in self._waits.get(it, ()) if not other.is_set()]
-            self._waits[it] = [*waits, event]
-        return event
+        watched = set(ids)
+        for it in watched:
+            self._waits.setdefault(it, set()).add(event)
+        try:
+            yield event
+        finally:
+            for it in watched:
+                self._waits[it].discard(event)
+                if not self._waits[it]:
+                    del self._waits[it]
 
     def changed(self, thread: Journal, before: CollabAgentStatus) -> None:
         """A thread stands otherwise than before, and has been shown to."""
-        for event in self._waits.pop(thread.id, ()):
+        for event in self._waits.get(thread.id, ()):
             event.set()
         spawned = thread.state.rest.thread.spawn_config
         if thread.owner is None or spawned is None:

@@ -23,6 +23,7 @@ def ordered(parent: Thread, order: SpawnOrder) -> Birth:
             "model_provider": order.model_provider,
             "effort": order.reasoning_effort,
             "sandbox_policy": order.sandbox,
+            "active_permission_profile": None,
             "cwd": order.cwd,
             **({"approval_policy": "never"} if order.kind == "subSession" else {}),
         }

@@ -75,7 +75,7 @@ async def _first_turn(thread: Thread) -> None:
         content, files = [it for it in content if it.type not in ("localImage", "skill")], {}
     if _unborn(thread) and thread.at_rest:
         by_parent = thread.header.facts.get("callId") is not None
-        thread.start_turn(content, files=files, by_parent=by_parent).shown.set()
+        thread.start_turn(content, files=files, by_parent=by_parent).show()
 
 
 def _give_up_lost(thread: Thread, opened: OpenTurn) -> None:

@@ -1,6 +1,6 @@
 """Turns and items as JSON, straight from the log: what was stored is what clients were shown, so nothing is built anew.
 
-What is open, damaged or left running is told by the `Reader`; all else is copied.
+What is open, damaged or left running is told by the `Past`; all else is copied.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from threadloom.store.base import Store
 from threadloom.store.rows import Direction, ItemRow, Line, TurnRow
 from threadloom_protocol.v2.values.turns import TurnItemsView
 
 if TYPE_CHECKING:
-    from threadloom.threads.reading import Reader
+    from threadloom.threads.past import Past
 
 CHUNK: Final = 100  # turns read at once: others go first in between
 
-Known = Mapping[TurnRow, bytes]  # turns that were copied before
+Json = bytes | memoryview
+Known = Mapping[TurnRow, Json]  # turns that were copied before
 NOTHING: Final[Known] = MappingProxyType({})
 
 
 class Written(NamedTuple):
     """Part of a longer list as JSON, with the ways on and back."""
 
-    data: Sequence[bytes]
+    data: Sequence[Json]
     next: str | None
     back: str | None
 
@@ -40,20 +40,19 @@ class Written(NamedTuple):
 class Turns:
     """The turns of one thread, as its logs have them."""
 
-    def __init__(self, reader: Reader, store: Store, thread_id: str, items: TurnItemsView) -> None:
-        self._reader = reader
-        self._store = store
-        self._id = thread_id
+    def __init__(self, past: Past, items: TurnItemsView) -> None:
+        self._past = past
+        self._store = past.store
         self._items = items
 
-    def written(self, rows: Sequence[TurnRow], direction: Direction, known: Known = NOTHING) -> list[bytes]:
+    def written(self, rows: Sequence[TurnRow], direction: Direction, known: Known = NOTHING) -> list[Json]:
         """Each as JSON, in the order of its rows."""
         new = [it for it in rows if it not in known]
         found = dict(self.some(new, direction)) if new else {}
         return [known[it] if it in known else self._told(it, found[it]) for it in rows]
 
-    def _told(self, row: TurnRow, written: bytes | None) -> bytes:
-        return written if written is not None else self._reader.told(self._store, self._id, row, self._items)
+    def _told(self, row: TurnRow, written: Json | None) -> Json:
+        return written if written is not None else self._past.turn(row, self._items).to_json()
 
     def some(self, rows: Sequence[TurnRow], direction: Direction) -> Iterator[tuple[TurnRow, bytes | None]]:
         """Turns with their JSON: none for those that cannot be copied."""
@@ -73,10 +72,10 @@ class Turns:
     def _item_rows(self, rows: Sequence[TurnRow], direction: Direction) -> dict[str, list[ItemRow]]:
         """The items of neighbouring turns, found at once: those of a turn begin before the next turn does."""
         first, last = (rows[0], rows[-1]) if direction == "asc" else (rows[-1], rows[0])
-        behind = self._store.index.turns(self._id, after=last.seq, limit=1)
+        behind = self._store.index.turns(self._past.id, after=last.seq, limit=1)
         found: dict[str, list[ItemRow]] = {}
         until = behind[0].seq if behind else None
-        for it in self._store.index.items(self._id, after=first.seq, until=until):
+        for it in self._store.index.items(self._past.id, after=first.seq, until=until):
             found.setdefault(it.turn_id, []).append(it)
         return found
 
@@ -99,9 +98,22 @@ class Turns:
         return {**turn, "items": shown, "itemsView": self._items}
 
 
+def side_by_side(pieces: Sequence[bytes]) -> Iterator[memoryview]:
+    """The same in one block: strewn among what was needed to make them, they would hold twice the memory they take."""
+    block, at = memoryview(b"".join(pieces)), 0
+    for it in pieces:
+        yield block[at : at + len(it)]
+        at += len(it)
+
+
 def entry(row: ItemRow, line: Line) -> bytes | None:
     """An item as JSON, with the turn that it is of; none where it is not done, or damaged."""
     if line.params is None or line.params.get("completedAtMs") is None:
         return None
-    told = {name: line.params.get(name) for name in ("completedAtMs", "startedAtMs")}
-    return orjson.dumps({"item": line.params["item"], "turnId": row.turn_id, **told})
+    return orjson.dumps({"item": line.params["item"], "turnId": row.turn_id, **times(line.params)})
+
+
+def times(told: Mapping[str, Any]) -> dict[str, int | None]:
+    """When an item began and ended, by its last record: that of the end has the beginning in the item alone."""
+    started = told.get("startedAtMs") or told["item"].get("startedAtMs")
+    return {"completedAtMs": told.get("completedAtMs"), "startedAtMs": started}

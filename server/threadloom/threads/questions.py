@@ -23,13 +23,12 @@ class Audience:
     """The connections that a question was put to, as far as they are there."""
 
     all: set[Listener] = field(default_factory=set)
-    strangers: set[Listener] = field(default_factory=set)  # they do not know such questions
     failed: set[Listener] = field(default_factory=set)
 
     def drop(self, listener: Listener) -> None:
         """One was not asked, after all."""
-        for them in (self.all, self.strangers, self.failed):
-            them.discard(listener)
+        self.all.discard(listener)
+        self.failed.discard(listener)
 
 
 class Questions:
@@ -73,12 +72,11 @@ class Questions:
         """The thread that waits for this answer."""
         return next((thread_id for thread_id, known in self._open.items() if request_id in known), None)
 
-    def gave_up(self, listener: Listener, request_id: str, *, knows: bool) -> bool:
-        """A connection could not decide; whether nobody can. One that does not `know` the question does not count."""
+    def gave_up(self, listener: Listener, request_id: str) -> bool:
+        """A connection could not decide; whether nobody can of those who were asked. Others may answer all the same."""
         audience = self._audiences[request_id]
-        (audience.failed if knows else audience.strangers).add(listener)
-        others = audience.all - audience.strangers
-        return bool(others) and others <= audience.failed
+        audience.failed.add(listener)
+        return bool(audience.all) and audience.all <= audience.failed
 
     def withdraw(self, thread_id: str, request_id: str | None = None) -> None:
         """A question of a thread, or all of them, need no answer any more."""

@@ -154,7 +154,7 @@ class Queue:
 
     def _begin(self, due: Sequence[Queued], files: Files) -> bool:
         try:
-            self.start(due, files).shown.set()
+            self.start(due, files).show()
         except (InvalidRequest, StoreError) as fault:  # the sweep tries again
             log.warning("the queue could not go on", thread=self._thread.id, reason=str(fault))
             return False

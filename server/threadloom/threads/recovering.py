@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 PATIENCE: Final = 2.0  # seconds that a list waits for it: most homes are done in a moment
+REST: Final = 1.0  # seconds until the logs are looked at that nobody waits for: first questions go first
 TELLING: Final = 2.0  # seconds between two words on how far it is
 
 
@@ -30,6 +31,7 @@ class Recovery:
         self._clock = clock
         self._began: float | None = None
         self._ended: anyio.Event | None = None
+        self._wanted = anyio.Event()  # somebody waits for all of it
         self._fault: StoreError | None = None
         self._told = 0.0  # when progress was told last
         self._how_far = "The index of threads is being made."
@@ -40,6 +42,7 @@ class Recovery:
         """Return once the index knows of every log. Raises `StoreError`."""
         while not self.done:
             ended = self.begin()
+            self._wanted.set()
             await ended.wait()
             if self._fault is not None:
                 raise StoreError(str(self._fault))
@@ -83,6 +86,9 @@ class Recovery:
             self._progress(done, of)
 
         try:
+            if self._trusted:
+                with anyio.move_on_after(REST):
+                    await self._wanted.wait()
             await self._manager.durable.recover(fold, progress)
             self.done = True
         except StoreError as fault:

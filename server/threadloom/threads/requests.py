@@ -95,14 +95,14 @@ class Requests:
             call=Asked.Call(
                 call_id=call.call_id, name=call.name, arguments=call.arguments, freeform=call.freeform or None
             ),
-            item_id=question.started.event.item.id,  # type: ignore[attr-defined]
+            item_id=question.params.item_id,  # type: ignore[attr-defined]
             flag=question.flag,
             at=self._thread.clock(),
         )
         mark = {"@": "asked", **orjson.loads(asked.to_json())}
         flags = say.flags([*self.open.values(), asked])
         status = [] if self.open and flags == say.flags(self.open.values()) else [say.active(self._thread.id, flags)]
-        self._thread.emit(*status, question.started._replace(model=[*(question.started.model or ()), mark]))
+        self._thread.emit(*status, _marked(question.started, mark))
         self._waits[asked.id] = Wait(asked)
         self._thread.once_shown(lambda: self._offer(asked))
         return asked
@@ -136,6 +136,14 @@ class Requests:
         if wait is not None:
             wait.answered.set()
 
+    def take_back(self, call: ToolCall) -> None:
+        """Whoever has asked for this has gone: nobody needs to answer any more."""
+        asked = [it for it in self.open.values() if it.call.call_id == call.call_id]
+        if asked:
+            self._thread.emit(*self._resolved(asked, None))
+        for it in asked:
+            self._thread.hub.withdraw(self._thread.id, it.id)
+
     def refuse(self, request_id: str) -> None:
         """Nobody who was asked can decide."""
         if (wait := self._waits.get(request_id)) is not None:
@@ -164,6 +172,11 @@ class Requests:
         if quiet or (left and flags == say.flags(self.open.values())):
             return told
         return [*told, say.active(self._thread.id, flags)]
+
+
+def _marked(started: Emission | None, mark: dict[str, Any]) -> Emission | Aside:
+    """A question is stored with the item that it is about, or by itself."""
+    return Aside([mark]) if started is None else started._replace(model=[*(started.model or ()), mark])
 
 
 class Desk:

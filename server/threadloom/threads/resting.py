@@ -97,8 +97,9 @@ class Resting(Wire):
     )
     known: dict[str, str] = Field(default_factory=dict)  # client message id → the turn it went into
     closed: bool = False
-    closed_by: str | None = None  # the thread on which that close was called
+    closed_by: str | None = None  # the operation that closed it
     closing: bool = False  # a close of it, and of what it owns, is under way
+    own_close: str | None = None  # the last operation that was called on it, and took what it owns
     freed: bool = False  # its owner has gone without it
     archived_by: str | None = None  # the operation that archived it
     archiving: str | None = None  # the operation that is about to archive it, and takes what it owns first

@@ -62,6 +62,7 @@ class Review:
 
     async def _work(self, running: Running) -> None:
         left = INTERRUPTED
+        await running.once_shown()
         try:
             await self._review(running)
             left = rendered(self._said)
@@ -117,11 +118,12 @@ class Review:
 
 
 def _alone(tool: Any) -> bool:
-    """Whether a tool needs nobody else: neither agents nor a goal."""
+    """Whether a tool needs nobody else: neither agents, nor a person, nor a goal."""
     from threadloom.agent.collab.tool import Collaboration
+    from threadloom.agent.tools import asking
     from threadloom.threads.goals import TOOLS
 
-    return not isinstance(tool, Collaboration) and tool.name not in TOOLS
+    return not isinstance(tool, Collaboration) and tool.name not in (*TOOLS, asking.NAME)
 
 
 class Screen:

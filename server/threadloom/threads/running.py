@@ -22,11 +22,21 @@ class Running:
         self.by_user = False  # it was the user who ended it
         self.scope = anyio.CancelScope()
         self.steering = Steering()
-        self.shown = anyio.Event()  # whoever asked for it has its answer: events may follow
+        self.shown = anyio.Event()  # whoever asked for it has its answer, and all that was held is shown
         self.held: Callable[[], None] | None = None  # shows those that do not yet
         self.steerable = True  # what a person says may join it
         self.suspended = False  # it stops here, and goes on in another life of the server
         self.done = anyio.Event()  # it has ended, and its end is on the disk
+
+    def show(self) -> None:
+        """Whoever asked for it has the answer: events follow."""
+        self.reveal()
+        self.shown.set()
+
+    async def once_shown(self) -> None:
+        """Wait for that. No pause where it was long ago: a turn that is told to end may be at its last step."""
+        if not self.shown.is_set():
+            await self.shown.wait()
 
     def reveal(self) -> None:
         """Show what was held until its asker had the answer."""

@@ -80,8 +80,10 @@ def error(thread_id: str, turn_id: str, fault: TurnError) -> Emission:
 
 def whole_item(thread_id: str, turn_id: str, it: Any, at: int) -> tuple[Emission, Emission]:
     """An item that is done as it begins."""
-    event = item.ItemStartedNotification(thread_id=thread_id, turn_id=turn_id, item=it, started_at_ms=at)
-    return Emission(item.STARTED, event), item_completed(thread_id, turn_id, it, at)
+    begun = it.model_copy(update={"started_at_ms": at})
+    event = item.ItemStartedNotification(thread_id=thread_id, turn_id=turn_id, item=begun, started_at_ms=at)
+    done = begun.model_copy(update={"completed_at_ms": at})
+    return Emission(item.STARTED, event), item_completed(thread_id, turn_id, done, at)
 
 
 def item_completed(thread_id: str, turn_id: str, it: Any, at: int) -> Emission:
@@ -116,9 +118,13 @@ def deleted(thread_id: str) -> Emission:
     return Emission(roster.DELETED, roster.ThreadDeletedNotification(thread_id=thread_id))
 
 
-def closed(thread_id: str, by: str) -> Emission:
-    """It has ended, and all it owned before it; `by` is the thread that the close was called on."""
-    return Emission(roster.CLOSED, roster.ThreadClosedNotification(thread_id=thread_id, reason="closed", by=by))
+def closed(thread_id: str, by: str, operation: str) -> Emission:
+    """It has ended, and all it owned before it; `by` is the thread that the close was called on.
+
+    `operation` names what was closed with it: a thread may be closed many times.
+    """
+    event = roster.ThreadClosedNotification(thread_id=thread_id, reason="closed", by=by)
+    return Emission(roster.CLOSED, event, [{"@": "close", "by": operation}])
 
 
 def unloaded(thread_id: str) -> Emission:

@@ -57,7 +57,7 @@ class UserCommand:
         """Store that it begins; what is returned shows it, and lets it."""
         thread, running = self._thread, self._thread.running
         if running is None:
-            return thread.turns.launch(self._alone, self._opening).shown.set
+            return thread.turns.launch(self._alone, self._opening).show
         self._running, self._turn_id = running, running.id
         show = thread.quietly(self._started())
         thread.spawn(self._run)
@@ -69,6 +69,7 @@ class UserCommand:
 
     async def _alone(self, running: Running) -> None:
         """A turn of its own; what is said meanwhile is answered behind it."""
+        await running.once_shown()
         await self._run()
         await heed(self._thread, running)
 

@@ -34,7 +34,7 @@ def speak(
     agent: Thread, said: Sequence[Any], files: Files, client_id: str | None = None, *, by_parent: bool = False
 ) -> str:
     """Say something to an agent: it joins its turn, or begins one; the id of the item in its log."""
-    agent.start_turn(said, files=files, client_id=client_id, by_parent=by_parent).shown.set()
+    agent.start_turn(said, files=files, client_id=client_id, by_parent=by_parent).show()
     assert agent.state.turn is not None
     return agent.state.turn.newest
 

@@ -73,6 +73,7 @@ def _unarchived(state: ThreadState, event: ThreadUnarchivedNotification, at: int
 
 def _closed(state: ThreadState, event: ThreadClosedNotification, at: int) -> None:
     if event.reason == "closed":
+        state.rest.own_close = state.rest.own_close if state.rest.closing else None  # one from further up took it
         state.rest.closed, state.rest.closed_by, state.rest.closing = True, event.by, False
         state.rest.last_end = close_id(state.rest.seq)
 

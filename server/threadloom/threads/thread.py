@@ -25,6 +25,7 @@ from threadloom.threads.goals import Goals
 from threadloom.threads.ground import Ground
 from threadloom.threads.inputs import NO_FILES, Content, Files, check
 from threadloom.threads.journal import Journal
+from threadloom.threads.node import spawned
 from threadloom.threads.queue import Queue
 from threadloom.threads.replay import Replayed
 from threadloom.threads.requests import Requests
@@ -54,7 +55,8 @@ class Thread(Journal):
         self.requests = Requests(self, lambda: self.rules.patience)
         self.terminals = Terminals()
         self.queue = Queue(self)
-        self._released = anyio.Event()  # it has left memory: nothing of it waits for anything any more
+        self.spawned = spawned(self.state.rest.thread)
+        self._left = anyio.Event()  # memory: nothing of it waits for anything any more
 
     @property
     def agent(self) -> Agent:
@@ -209,7 +211,7 @@ class Thread(Journal):
 
         async def later() -> None:
             with anyio.move_on_after(seconds):
-                await self._released.wait()
+                await self._left.wait()
                 return
             self.ground.ended(self)
             self.queue.pump()
@@ -250,7 +252,7 @@ class Thread(Journal):
         """Change what is known of its place in Git; a member that is null is cleared."""
         known = self.state.rest.thread.git_info
         merged = {} if known is None else known.model_dump(by_alias=True)
-        merged |= patch.model_dump(by_alias=True, exclude_unset=True)
+        merged |= _trimmed(patch.model_dump(by_alias=True, exclude_unset=True))
         kept = {name: value for name, value in merged.items() if value is not None}
         self.emit(Aside([{"@": "git", "info": kept or None}]))
 
@@ -265,12 +267,20 @@ class Thread(Journal):
         self.emit(say.reverted(self.id, from_seq))
 
     def release(self) -> None:
-        """Let the log go: the thread leaves memory. What is owed is made good when it is read again."""
+        """See `Journal.release`: the thread leaves memory."""
         self.sealed = True  # a timer of it may still fire
-        self._debt = None
-        self._released.set()
-        self._log.close()
+        self._left.set()
+        super().release()
 
 
 def _schema(output_schema: Any) -> list[Aside]:
     return [] if output_schema is None else [Aside([{"@": "schema", "schema": output_schema}])]
+
+
+def _trimmed(facts: dict[str, str | None]) -> dict[str, str | None]:
+    """Facts about Git without the space around them. Raises `InvalidRequest` where nothing is left of one."""
+    trimmed = {name: value and value.strip() for name, value in facts.items()}
+    for name, value in trimmed.items():
+        if value == "":
+            raise InvalidRequest(f"gitInfo.{name} must not be empty")
+    return trimmed

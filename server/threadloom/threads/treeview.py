@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
-import orjson
 
-from threadloom.threads.state import stored_status
+from threadloom.threads import node
 from threadloom_protocol.v2.tree import CHANGED, ThreadTreeChangedNotification, ThreadTreeNode
-from threadloom_protocol.v2.values.items import (
-    AgentMessageThreadItem,
-    CollabAgentToolCallThreadItem,
-    CommandExecutionThreadItem,
-    FileChangeThreadItem,
-    ReasoningThreadItem,
-)
 
 if TYPE_CHECKING:
     from threadloom.events import Record
     from threadloom.threads.hub import Listener
     from threadloom.threads.manager import Manager
-    from threadloom.threads.thread import Thread
 
 PAUSE: Final = 0.05  # seconds in which changes are gathered: nobody looks at a tree more often
-COMMAND: Final = 60  # characters of a command that a node shows
 
 # Events after which a node looks different.
 NOTED: Final = frozenset(
@@ -35,6 +25,7 @@ NOTED: Final = frozenset(
         "thread/status/changed",
         "thread/name/updated",
         "thread/note/updated",
+        "thread/settings/updated",
         "thread/closed",
         "thread/archived",
         "thread/unarchived",
@@ -61,11 +52,8 @@ class TreeView:
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def tree(self, thread_id: str) -> tuple[str, Iterator[ThreadTreeNode]]:
-        """The root of the tree that a thread belongs to, and all of its threads, parents before their children.
-
-        One after the other: a thousand at once would be a reason for the interpreter to look through all it has.
-        """
+    def tree(self, thread_id: str) -> tuple[str, list[bytes]]:
+        """The root of the tree that a thread belongs to, and all of its nodes, parents before their children."""
         root = self._manager.lineage.origin(thread_id)[-1]
         owners = self._manager.lineage.owned(root)
         loaded = self._manager.loaded
@@ -74,20 +62,21 @@ class TreeView:
         for it, owner in owners.items():
             children[owner].append(it)
         held = bool(states) and self._manager.held(root)
-        return root, (self._node(it, depth, states.get(it), held=held) for it, depth in _from_the_top(root, children))
+        found = [
+            node.stored(states[it], it, depth, held=held) if it in states else node.live(loaded[it], depth)
+            for it, depth in _from_the_top(root, children)
+        ]
+        return root, found
 
     def node(self, thread_id: str) -> ThreadTreeNode:
         """One thread of its tree."""
         depth = self._manager.lineage.depth(thread_id)
-        if thread_id in self._manager.loaded:
-            return self._node(thread_id, depth)
-        row = self._manager.row(thread_id)
-        return self._node(thread_id, depth, row.state, held=self._manager.held(row.root))
-
-    def _node(self, thread_id: str, depth: int, state: bytes | None = None, *, held: bool = False) -> ThreadTreeNode:
-        if state is not None:
-            return _stored(orjson.loads(state), thread_id, depth, held=held)
-        return _live(self._manager.loaded[thread_id], depth)
+        if (loaded := self._manager.loaded.get(thread_id)) is not None:
+            found = node.live(loaded, depth)
+        else:
+            row = self._manager.row(thread_id)
+            found = node.stored(row.state, thread_id, depth, held=self._manager.held(row.root))
+        return ThreadTreeNode.model_validate_json(found)
 
     # ── watching ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,75 +154,3 @@ def _from_the_top(root: str, children: Mapping[str, Sequence[str]]) -> Iterator[
         it, depth = due.pop()
         yield it, depth
         due += [(child, depth + 1) for child in reversed(children.get(it, ()))]
-
-
-def _live(thread: Thread, depth: int) -> ThreadTreeNode:
-    rest = thread.state.rest
-    view = rest.thread
-    return ThreadTreeNode(
-        thread_id=thread.id,
-        parent_thread_id=view.parent_thread_id,
-        depth=depth,
-        name=view.name,
-        note=view.note,
-        agent_role=view.agent_role,
-        agent_nickname=view.agent_nickname,
-        status=thread.state.agent_status,
-        status_at=rest.status_at // 1000 or view.updated_at,
-        activity=_activity(thread),
-        model=view.model,
-        total_tokens=rest.usage.total.total_tokens if rest.usage else 0,
-        queue_length=view.queue.length if view.queue else 0,
-        spawn_point=view.spawn_point,
-        spawn_config=view.spawn_config,
-        forked_from_id=view.forked_from_id,
-        kept_reports=view.kept_reports,
-    )
-
-
-def _stored(state: Mapping[str, Any], thread_id: str, depth: int, *, held: bool) -> ThreadTreeNode:
-    """The same from what is stored, without building the whole state: trees are large."""
-    view = state["thread"]
-    used = state.get("usage")
-    return ThreadTreeNode(
-        thread_id=thread_id,
-        parent_thread_id=view.get("parentThreadId"),
-        depth=depth,
-        name=view.get("name"),
-        note=view.get("note"),
-        agent_role=view.get("agentRole"),
-        agent_nickname=view.get("agentNickname"),
-        status=stored_status(state, held=held),
-        status_at=state.get("statusAt", 0) // 1000 or view["updatedAt"],
-        activity=None,
-        model=view.get("model"),
-        total_tokens=used["total"]["totalTokens"] if used else 0,
-        queue_length=(view.get("queue") or {}).get("length", 0),
-        spawn_point=view.get("spawnPoint"),
-        spawn_config=view.get("spawnConfig"),
-        forked_from_id=view.get("forkedFromId"),
-        kept_reports=view.get("keptReports"),
-    )
-
-
-def _activity(thread: Thread) -> str | None:
-    """What it is at just now, in a few words."""
-    opened = thread.state.turn
-    if opened is None:
-        return None
-    if thread.requests.open:
-        return "waits for an approval"
-    items = opened.open_items()
-    match items[-1] if items else None:
-        case CommandExecutionThreadItem(command=command):
-            return f"runs {command if len(command) <= COMMAND else command[: COMMAND - 1] + '…'}"
-        case FileChangeThreadItem(changes=changes):
-            return f"changes {len(changes)} files" if len(changes) != 1 else f"changes {changes[0].path}"
-        case CollabAgentToolCallThreadItem(tool=tool):
-            return "waits for agents" if tool == "wait" else f"works with agents ({tool})"
-        case ReasoningThreadItem():
-            return "thinks"
-        case AgentMessageThreadItem():
-            return "writes"
-        case _:
-            return "works"

@@ -79,14 +79,17 @@ class Turns:
         """Go on with a turn of an earlier life of the server: from the calls in it that wait for an answer."""
         thread = self._thread
         running = self._new(opened.turn.id, thread.rules)
-        running.shown.set()
+        running.show()
         self.running = running
         thread.requests.put_again()
         thread.spawn(self._run, running, partial(answer, thread, output_schema=opened.schema, resumed=calls))
 
     def _new(self, turn_id: str, rules: Rules) -> Running:
         thread = self._thread
-        return Running(turn_id, rules, Compaction(lambda: thread.recall, lambda: thread.briefing.anew(rules), rules))
+        since = thread.state.rest.seq
+        return Running(
+            turn_id, rules, Compaction(lambda: thread.recall, lambda: thread.briefing.anew(rules), rules, since)
+        )
 
     # ── how they run ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,9 +105,10 @@ class Turns:
         status, error = "interrupted", None
         try:
             with running.scope:
-                await running.shown.wait()
-                running.reveal()
-                await work(running)
+                try:
+                    await work(running)
+                finally:  # no turn ends before whoever asked for it knows of it
+                    await running.once_shown()
                 status = "completed"
         except (ModelError, StoreError) as fault:
             status, error = "failed", TurnError(message=str(fault), codex_error_info=getattr(fault, "info", None))
@@ -114,10 +118,18 @@ class Turns:
         finally:
             with anyio.CancelScope(shield=True):
                 if status == "interrupted" and not running.suspended:
-                    await thread.terminals.end_all(running.id)
-                    if not thread.sealed:  # else whoever closes it sees to that
-                        await thread.ground.interrupted(thread.id)
+                    await self._take_along(running)
                 await self._finish(running, status, error)
+
+    async def _take_along(self, running: Running) -> None:
+        """End what does not outlive an interrupted turn. Whatever becomes of that, the turn itself ends."""
+        thread = self._thread
+        try:
+            await thread.terminals.end_all(running.id)
+            if not thread.sealed:  # else whoever closes it sees to that
+                await thread.ground.interrupted(thread.id)
+        except Exception as fault:  # the supervisor's boundary
+            log.error("a turn has left something behind", thread=thread.id, turn=running.id, exc_info=fault)
 
     # ── how they end ──────────────────────────────────────────────────────────────────────────────────────────────
 

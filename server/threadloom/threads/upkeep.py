@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anyio.lowlevel import checkpoint
@@ -87,6 +87,13 @@ class Upkeep:
         late = manager.clock() - (IDLE if idle is None else idle) * 1000
         unused = [it for it in manager.loaded.values() if it.active_at <= late and self._idle(it)]
         return [it.id for it in unused if self._unload(it)]
+
+    def let_go(self, ids: Iterable[str]) -> None:
+        """Let threads that were loaded for a moment leave memory again, where nothing goes on in them."""
+        for it in ids:
+            thread = self._manager.loaded.get(it)
+            if thread is not None and self._idle(thread):
+                self._manager.unload(thread)
 
     def _idle(self, thread: Thread) -> bool:
         """Whether nothing goes on in a thread, nothing is left to do, and nobody follows it."""

@@ -107,6 +107,11 @@ class Gate:
             return welcome if good else _unauthorized("The token is not valid.")
         return self._judge_cookie(headers) or welcome
 
+    def knows(self, headers: Headers) -> bool:
+        """Whether a browser has come by a link that was good: then it may be told so. That alone lets nobody in."""
+        cookies = _cookies(headers)
+        return len(cookies) == 1 and self.links.knows(cookies[0])
+
     def _judge_cookie(self, headers: Headers) -> Answer | None:
         """Refuse a cookie that is not ours, or that another site may have made the browser send."""
         cookies = _cookies(headers)
@@ -115,7 +120,7 @@ class Gate:
         if not headers.get("origin"):
             return Answer(403, "A cookie counts only together with an allowed Origin.")
         # Another server on this machine can plant a second one: browsers do not keep ports apart.
-        if len(cookies) > 1 or not self.links.knows(cookies[0]):
+        if not self.knows(headers):
             return _unauthorized("The cookie is not valid; ask for a new link.")
         return None
 

@@ -1,4 +1,4 @@
-"""What a request gets before it is a connection: health, a cookie for a link, a refusal, or a welcome."""
+"""What a request gets before it is a connection: health, a cookie for a link, a page, a refusal, or a welcome."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from threadloom.transports.auth import Answer, Gate, Headers, Welcome
 from threadloom.transports.links import set_cookie
+from threadloom.transports.page import page
 
 HEALTH: Final = frozenset({"/healthz", "/readyz"})
 DOORS: Final = frozenset({"/", "/rpc"})  # Codex's own client knocks at the second one where it uses a socket file
@@ -46,7 +47,8 @@ def answer(gate: Gate, request: Request) -> Welcome | Answer:
     if path not in DOORS:
         return Answer(404, "Nothing here.")
     if not _upgrades(request.headers):
-        return _redeemed(gate, query) or Answer(426, "This is a WebSocket.", (("Upgrade", "websocket"),))
+        seen = _redeemed(gate, query) or page(gate, request.headers)
+        return seen or Answer(426, "This is a WebSocket.", (("Upgrade", "websocket"),))
     return gate.judge(request.headers)
 
 

@@ -14,6 +14,8 @@ from typing import Any, Final, Protocol, TypeGuard
 
 import orjson
 
+from threadloom.config.files import TEXT
+
 # A header line may be 8 KiB long; nothing longer gets here, and nothing longer is worth hashing.
 MAX_TOKEN: Final = 8 * 1024
 
@@ -173,6 +175,6 @@ def _secret(flag: str, file: str | Path) -> bytes:
     except OSError as error:
         raise ConfigurationError(f"{flag} {file}: {error.strerror}.") from None
     try:
-        return data.decode().strip().encode()
+        return data.decode(TEXT).strip().encode()
     except UnicodeDecodeError:
         return data

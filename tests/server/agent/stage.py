@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from typing import Any
@@ -10,12 +10,11 @@ from typing import Any
 import anyio
 import orjson
 
-from threadloom.agent.base import Batch, ToolResult, TurnInput
-from threadloom.agent.loop import Loop
+from threadloom.agent.base import Batch, Tool, ToolResult, TurnInput
+from threadloom.agent.loop import MOST_ANSWERS, Loop
 from threadloom.agent.models.rehearsal import Rehearsal
 from threadloom.agent.sampling import Done, Item, Model, ModelEvent, Sampling, ToolCall, Usage
 from threadloom.agent.steering import Steering
-from threadloom.agent.tools.base import Tools
 from threadloom.agent.tools.plan import UpdatePlan
 from threadloom.events import Aside, Emission
 from threadloom_protocol.model import Recorded
@@ -84,6 +83,10 @@ class Doing:
         return result
 
 
+def named(*tools: Tool) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools}
+
+
 class Stage:
     """One turn of one thread. `on` is called with each batch once it is recorded."""
 
@@ -92,10 +95,10 @@ class Stage:
         prompt: str,
         model: Model | None = None,
         *,
-        tools: Tools | None = None,
+        tools: Mapping[str, Tool] | None = None,
         before: Sequence[Item] = (),
         on: Callable[[Batch], None] = lambda batch: None,
-        most_answers: int = 200,
+        most_answers: int = MOST_ANSWERS,
         **turn: Any,
     ) -> None:
         self.history: list[Item] = [*before, said(prompt)]
@@ -110,7 +113,7 @@ class Stage:
             cwd="/",
             history=lambda: self.history,
             steering=self.steering,
-            tools=Tools(UpdatePlan()) if tools is None else tools,
+            tools=named(UpdatePlan()) if tools is None else tools,
             **turn,
         )
         clock, ids = count(1000), count(1)

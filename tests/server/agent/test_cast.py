@@ -6,13 +6,12 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.server.agent.stage import Doing, Stage
+from tests.server.agent.stage import Doing, Stage, named
 
 from threadloom.agent.base import ToolResult
 from threadloom.agent.models.cast import resolved
 from threadloom.agent.models.script import Call, Echo, complete, parse
 from threadloom.agent.sampling import ToolCall
-from threadloom.agent.tools.base import Tools
 
 NESTED = """\
 spawn as worker
@@ -114,7 +113,7 @@ async def test_it_remembers_agents_of_earlier_turns() -> None:
         asked.append(call)
         return ToolResult('{"agent_id":"new"}')
 
-    tools = Tools(*(Doing(name, answer) for name in ("spawn_agent", "wait", "close_agent")))
+    tools = named(*(Doing(name, answer) for name in ("spawn_agent", "wait", "close_agent")))
     before = made(1, "spawn_agent", '{"agent_id":"old"}')
     await Stage("spawn wait\nwait for agents\nclose agent 1", before=before, tools=tools).play()
     assert [(it.name, orjson.loads(it.arguments)) for it in asked[1:]] == [

@@ -9,7 +9,7 @@ import pytest
 from tests.server.agent.stage import said
 
 from threadloom import ids
-from threadloom.agent.history import ready
+from threadloom.agent.history import ready, unanswered
 from threadloom.agent.sampling import Item
 
 
@@ -81,3 +81,9 @@ def test_ids_are_unique_and_in_order_even_where_the_clock_stands_still_or_goes_b
         monkeypatch.setattr(time, "time_ns", lambda moment=moment: moment)
         made += [ids.uuid7() for _ in range(2000)]
     assert sorted(set(made)) == made
+
+
+def test_a_call_with_no_id_is_answered_like_any_other() -> None:
+    injected = {"type": "function_call", "name": "look"}
+    assert unanswered([injected, call("1"), output("1", "x")]) == [{**output("", "aborted"), "call_id": None}]
+    assert unanswered([injected, {"type": "function_call_output", "output": "x"}]) == []

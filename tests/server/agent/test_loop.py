@@ -5,12 +5,11 @@ from __future__ import annotations
 import anyio
 import orjson
 import pytest
-from tests.server.agent.stage import DONE, Doing, Gate, Scripted, Stage, said, shape
+from tests.server.agent.stage import DONE, Doing, Gate, Scripted, Stage, named, said, shape
 
 from threadloom.agent.base import ToolResult
 from threadloom.agent.models.base import Catalog
 from threadloom.agent.sampling import ModelError, ReasoningDelta, TextDelta, ToolCall, Usage
-from threadloom.agent.tools.base import Tools
 
 WHERE = {"threadId": "thread", "turnId": "turn"}
 
@@ -117,7 +116,7 @@ async def test_a_call_is_recorded_before_the_tool_runs_and_its_output_after() ->
     model = Scripted(
         [[TextDelta("I look."), ToolCall("c1", "look", '{"at": 1}')], [DONE]], [[TextDelta("Fine.")], [DONE]]
     )
-    stage = Stage("hello", model, tools=Tools(Doing("look", look)))
+    stage = Stage("hello", model, tools=named(Doing("look", look)))
     await stage.play()
     assert shape(stage.batches) == [
         "item/started",
@@ -161,7 +160,7 @@ async def test_calls_of_one_answer_run_side_by_side_and_are_told_in_their_order(
 
     b_done = anyio.Event()
     model = Scripted([[ToolCall("1", "a", ""), ToolCall("2", "b", "{}"), DONE]], [[TextDelta("Met.")], [DONE]])
-    stage = await Stage("meet", model, tools=Tools(Doing("a", meet), Doing("b", meet))).play()
+    stage = await Stage("meet", model, tools=named(Doing("a", meet), Doing("b", meet))).play()
     assert ended == ["b", "a"]
     assert [it.get("output", it.get("name")) for it in stage.history[1:-1]] == ["a", "b", "a was there", "b was there"]
 
@@ -187,7 +186,7 @@ async def test_a_call_that_reaches_no_tool_is_answered_and_the_turn_goes_on(
 
 
 async def test_a_turn_with_no_tools_says_so() -> None:
-    stage = await Stage("x", Scripted([[ToolCall("c", "look", "{}"), DONE]], [[DONE]]), tools=Tools()).play()
+    stage = await Stage("x", Scripted([[ToolCall("c", "look", "{}"), DONE]], [[DONE]]), tools=named()).play()
     assert stage.kept("function_call_output")[0]["output"] == "There is no tool `look`. There are: none."
 
 
@@ -195,7 +194,7 @@ async def test_a_tool_that_breaks_fails_the_turn_with_its_own_error() -> None:
     async def burst(call: ToolCall) -> ToolResult:
         raise OSError("no room")
 
-    stage = Stage("x", Scripted([[ToolCall("c", "burst", "{}"), DONE]]), tools=Tools(Doing("burst", burst)))
+    stage = Stage("x", Scripted([[ToolCall("c", "burst", "{}"), DONE]]), tools=named(Doing("burst", burst)))
     with pytest.raises(OSError, match="no room"):
         await stage.play()
 
@@ -224,6 +223,13 @@ async def test_a_model_that_goes_in_circles_is_stopped() -> None:
     with pytest.raises(ModelError, match="asked 5 times"):
         await stage.play()
     assert len(stage.kept("function_call_output")) == 5
+
+
+async def test_long_work_is_no_circle() -> None:
+    calls = [[[ToolCall(f"c{at}", "nosuch", "{}"), DONE]] for at in range(1000)]
+    stage = await Stage("hello", Scripted(*calls, [[TextDelta("Done."), DONE]])).play()
+    assert stage.text == "Done."
+    assert len(stage.kept("function_call_output")) == 1000
 
 
 async def test_what_the_turn_is_given_reaches_the_model() -> None:
@@ -258,7 +264,7 @@ async def test_an_interrupt_ends_the_tools() -> None:
             ended.append(call.name)
 
     model = Scripted([[ToolCall("1", "a", "{}"), ToolCall("2", "b", "{}"), DONE]])
-    stage = Stage("x", model, tools=Tools(Doing("a", hang), Doing("b", hang)))
+    stage = Stage("x", model, tools=named(Doing("a", hang), Doing("b", hang)))
     async with stage.playing() as interrupt:
         for gate in gates.values():
             await gate.reached.wait()

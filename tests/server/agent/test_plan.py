@@ -8,7 +8,6 @@ import pytest
 from tests.server.agent.stage import DONE, Scripted, Stage
 
 from threadloom.agent.sampling import TextDelta, ToolCall
-from threadloom.agent.tools.base import Tools
 from threadloom.agent.tools.plan import UpdatePlan
 
 STEPS = [
@@ -68,7 +67,7 @@ async def test_a_plan_that_makes_no_sense_is_not_shown_and_the_model_is_told_why
 
 
 def test_what_the_model_is_told_of_it_is_what_it_takes() -> None:
-    [spec] = Tools(UpdatePlan()).specs()
+    spec = UpdatePlan().spec()
     assert (spec["type"], spec["name"]) == ("function", "update_plan")
     schema = spec["parameters"]
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -7,14 +7,13 @@ import jsonschema
 import orjson
 import pytest
 from anyio.lowlevel import checkpoint
-from tests.server.agent.stage import SECONDS, Doing, Stage, said
+from tests.server.agent.stage import SECONDS, Doing, Stage, named, said
 
 from threadloom.agent.base import ToolResult
 from threadloom.agent.models.performance import THOUGHT, WORDS
 from threadloom.agent.models.rehearsal import BATCH, Rehearsal
 from threadloom.agent.models.script import FAILURE, JUSTIFICATION, Call, Echo, Step, parse
 from threadloom.agent.sampling import ModelError, Sampling, TextDelta, ToolCall, Usage
-from threadloom.agent.tools.base import Tools
 from threadloom_protocol.v2.turn import TokenUsageBreakdown
 
 MESSAGE = ["item/started", "item/agentMessage/delta", "item/completed"]
@@ -142,7 +141,7 @@ async def test_a_call_that_was_steered_over_is_not_counted_for_the_new_prompt() 
         return ToolResult(f"look {len(looked)}")
 
     looked: list[str] = []
-    stage = Stage("call look {}\necho never", tools=Tools(Doing("look", look)))
+    stage = Stage("call look {}\necho never", tools=named(Doing("look", look)))
     await stage.play()
     assert looked == ["call_1", "call_2"]
     assert stage.text == "done\nlook answered: look 2"
@@ -272,6 +271,13 @@ async def test_it_reads_any_shape_of_content() -> None:
 
 PATCH = "*** Begin Patch\n*** Add File: a\n+echo not a line of the script\n*** End Patch"
 
+
+def asked(question: str, *labels: str) -> Call:
+    options = [{"label": it, "description": ""} for it in labels] or None
+    only = {"id": "answer", "header": "Rehearsal", "question": question, "options": options}
+    return Call("request_user_input", orjson.dumps({"questions": [only]}).decode())
+
+
 ACTING = [
     pytest.param("run ls -l | wc", [Call("exec_command", '{"cmd":"ls -l | wc"}')], id="run"),
     pytest.param(
@@ -284,6 +290,9 @@ ACTING = [
         ],
         id="run outside the sandbox",
     ),
+    pytest.param("ask Which? red | dark green", [asked("Which?", "red", "dark green")], id="ask with options"),
+    pytest.param("ask Why? Really?", [asked("Why?", "Really?")], id="ask with one option"),
+    pytest.param("ask And why?", [asked("And why?")], id="ask"),
     pytest.param(
         "patch notes/a.txt with Buy wool",
         [Call("apply_patch", '{"input":"*** Begin Patch\\n*** Add File: notes/a.txt\\n+Buy wool\\n*** End Patch"}')],
@@ -314,6 +323,6 @@ async def test_a_call_in_plain_text_counts_as_one_and_its_output_is_told() -> No
         assert call.freeform
         return ToolResult(f"{len(call.arguments)} characters")
 
-    stage = await Stage(f"{PATCH}\necho Done.", tools=Tools(Doing("apply_patch", draw))).play()
+    stage = await Stage(f"{PATCH}\necho Done.", tools=named(Doing("apply_patch", draw))).play()
     assert stage.text == f"Done.\napply_patch answered: {len(PATCH)} characters"
     assert [it["call_id"] for it in stage.kept("custom_tool_call")] == ["call_1"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import anyio
-from tests.server.agent.stage import DONE, SECONDS, Doing, Gate, Scripted, Stage, said, shape
+from tests.server.agent.stage import DONE, SECONDS, Doing, Gate, Scripted, Stage, named, said, shape
 
 from threadloom.agent.base import Batch, ToolResult
 from threadloom.agent.sampling import ReasoningDelta, TextDelta, ToolCall
 from threadloom.agent.steering import Steering
-from threadloom.agent.tools.base import Tools
 
 SECOND = [[TextDelta("Very well.")], [DONE]]
 ANSWERED = ["item/started", "item/agentMessage/delta", "item/completed", "thread/tokenUsage/updated"]
@@ -65,7 +64,7 @@ async def test_while_tools_run_it_waits_for_them_and_the_model_reads_it_behind_t
         return ToolResult("a garden")
 
     model = Scripted([[ToolCall("c", "look", "{}"), DONE]], SECOND)
-    stage = Stage("look", model, tools=Tools(Doing("look", look)))
+    stage = Stage("look", model, tools=named(Doing("look", look)))
     async with stage.playing():
         await gate.reached.wait()
         stage.steer("and then sing")

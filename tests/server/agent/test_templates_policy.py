@@ -105,22 +105,17 @@ def test_a_policy_permits(policy: Policy, tool: str, expected: bool) -> None:
     assert policy.permits(tool) is expected
 
 
-def test_a_tool_that_is_known_to_write_is_none_for_a_reader() -> None:
-    assert not Policy.of(read_only=True).permits("mcp__files__write", writes=True)
-    assert Policy.of(read_only=False).permits("mcp__files__write", writes=True)
-
-
 @given(POLICIES, POLICIES, TOOLS)
 def test_a_narrowed_policy_permits_what_both_permit(parent: Policy, child: Policy, tool: str) -> None:
     assert narrow(parent, child).permits(tool) is (parent.permits(tool) and child.permits(tool))
 
 
-@given(st.lists(POLICIES, max_size=6), TOOLS, st.booleans())
-def test_rights_only_shrink_on_the_way_down(line: list[Policy], tool: str, writes: bool) -> None:
+@given(st.lists(POLICIES, max_size=6), TOOLS)
+def test_rights_only_shrink_on_the_way_down(line: list[Policy], tool: str) -> None:
     rights = EVERYTHING
     for child in line:
         narrowed = narrow(rights, child)
-        assert rights.permits(tool, writes=writes) or not narrowed.permits(tool, writes=writes)
+        assert rights.permits(tool) or not narrowed.permits(tool)
         assert narrowed.read_only >= rights.read_only
         rights = narrowed
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.server.cli.stock import TIMEOUT, process
 from tests.support.processes import THREADLOOM, environment
 
+from threadloom.agent.tools.asking import NOBODY
+
 SCHEMA = {
     "type": "object",
     "properties": {"title": {"type": "string"}},
@@ -51,7 +53,7 @@ def test_json_is_every_event_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_an_output_schema_is_kept_to_and_a_bad_one_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8-sig")
     done = process(tmp_path, "exec", "--output-schema", "schema.json", "a title, please")
     assert done.returncode == 0, done
     assert set(json.loads(done.stdout)) == {"title"}
@@ -86,6 +88,13 @@ def test_what_nobody_can_approve_is_declined_and_told(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     assert "declined, for nobody is here to ask" in done.stderr
     assert not (tmp_path / "outside.txt").exists()
+
+
+def test_what_nobody_can_answer_is_told(tmp_path: Path) -> None:
+    done = process(tmp_path, "exec", "--approval", "on-request", "ask Which colour? red | green")
+    assert done.returncode == 0, done
+    assert "not answered, for nobody is here to ask: Which colour?" in done.stderr
+    assert NOBODY in done.stdout
 
 
 def test_ctrl_c_interrupts_and_ends_with_130(tmp_path: Path) -> None:

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from tests.support import processes
-from tests.support.processes import ROOT, environment, listening
+from tests.support.processes import (
+    ROOT,
+    START_SECONDS,
+    THREADLOOM,
+    bound_by_modes,
+    command,
+    environment,
+    listening,
+    server_home,
+)
 from tests.support.sockets import dialled, request
 
+from threadloom.cli.listen import announced
+from threadloom.transports.auth import Gate
 from threadloom.transports.listener import Address
 from threadloom_client import connect
 from threadloom_protocol.v2 import thread
@@ -34,7 +48,67 @@ async def test_it_says_how_to_connect(tmp_path: Path) -> None:
             async with connect(server.url):  # by then it has said all that it says
                 pass
             lines = server.log.text.splitlines()
-            assert lines == [f"listening on {server.url}", f"connect: threadloom chat --connect {server.url}"]
+            program = "threadloom" if shutil.which("threadloom") else THREADLOOM[0]
+            assert lines == [f"listening on {server.url}", f"connect: {program} chat --connect {server.url}"]
+
+
+def hint() -> str:
+    """What a server on an address says of how to get there."""
+    _, how = announced("ws://here", Gate())
+    return how
+
+
+def test_what_it_says_to_type_can_be_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for started, typed in ((".venv/bin/threadloom", ".venv/bin/threadloom"), ("-c", "threadloom")):
+        monkeypatch.setattr("sys.argv", [started])
+        assert hint() == f"connect: {typed} chat --connect ws://here"
+    (tmp_path / "threadloom").write_text("#!/bin/sh\n")
+    (tmp_path / "threadloom").chmod(0o755)
+    monkeypatch.setattr("sys.argv", [".venv/bin/threadloom"])
+    assert hint() == "connect: threadloom chat --connect ws://here"
+
+
+def refused(room: Path, *words: str) -> tuple[int, str]:
+    """How a server that cannot start ends, and what it says."""
+    done = subprocess.run(
+        command(*words), env=environment(room), cwd=room, capture_output=True, text=True, timeout=START_SECONDS
+    )
+    return done.returncode, done.stderr
+
+
+async def test_an_address_that_is_taken_is_told_with_a_way_out(tmp_path: Path) -> None:
+    async with listening("ws://127.0.0.1:0", tmp_path) as server:
+        code, said = await anyio.to_thread.run_sync(refused, tmp_path, "--listen", server.url)
+    assert (code, said.count("\n")) == (1, 2)
+    assert re.search(
+        f"cannot listen on {server.url}: .*in use.*\nStop what listens there, or choose another port", said
+    )
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "soon"])
+def test_a_drain_that_is_no_time_is_refused(tmp_path: Path, seconds: str) -> None:
+    code, said = refused(tmp_path, f"--drain={seconds}", "--listen", "off")
+    assert code == 2
+    assert f"--drain: takes a number from 0 on, not '{seconds}'" in said
+
+
+def test_a_home_that_cannot_be_read_is_told_before_it_listens(tmp_path: Path) -> None:
+    home = server_home(tmp_path)
+    home.mkdir()
+    home.chmod(0o300)
+    done = subprocess.run(
+        command("--listen", "ws://127.0.0.1:0"),
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        preexec_fn=bound_by_modes,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"threadloom: {home} cannot be the home: it cannot be read\nSet THREADLOOM_HOME to another folder.\n"
+    )
 
 
 async def test_a_browser_gets_in_by_the_link_it_prints(tmp_path: Path, token_file: str) -> None:

@@ -442,7 +442,7 @@ async def test_a_token_comes_from_a_file_or_a_variable(stock: Stock, tmp_path: P
     import anyio.to_thread
     from tests.support.processes import listening
 
-    (tmp_path / "token").write_text("a token for the tests\n")
+    (tmp_path / "token").write_text("a token for the tests\n", encoding="utf-8-sig")
     options = ("--ws-auth", "capability-token", "--ws-token-file", str(tmp_path / "token"))
     async with listening("ws://127.0.0.1:0", tmp_path, *options) as server:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import stat
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ def test_a_key_is_kept_for_its_owner_alone(desk: Desk) -> None:
     file.chmod(0o644)
     desk.keyring().store("another")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600, "a file that others could read is no more"
+
+
+def test_a_key_behind_a_mark_that_editors_put_first_is_read(desk: Desk) -> None:
+    desk.keyring().store(SECRET)
+    file = desk.home / "auth.json"
+    file.write_bytes(BOM_UTF8 + file.read_bytes())
+    assert desk.keyring().login == Login("apikey", SECRET)
 
 
 def test_a_login_is_seen_by_other_servers_of_the_home(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from json import loads
 from typing import Any
 
 import pytest
@@ -134,6 +135,8 @@ def test_what_an_edit_means(before: dict[str, Any], change: tuple[Any, ...], aft
         ("a", [1, None], "null"),
         ("a", {"b": {"c": None}}, "`a.b.c` is null"),
         ("a", 2**63, "too large"),
+        ("a", loads("[" * 900 + "]" * 900), "`a` is nested too deeply"),
+        ("a." * 900 + "b", 1, "more than 64 segments"),
     ],
 )
 def test_an_edit_that_a_file_cannot_take_is_refused(key: str, value: Any, why: str) -> None:

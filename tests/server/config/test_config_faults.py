@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,10 @@ BROKEN = [
     ("a = 1\na = 2\n", 2, 6),
     ("a = [1,\n2", 2, 2),
     ('# fine\n\n\nmodel = "a"\nx\n', 5, 2),
+    (f"a = 1\nmodel_context_window = {'9' * 5000}\n", 2, 24),
+    (f"a = 1\nmodel_context_window = 0x{'f' * 5000}\n", 2, 1),
+    (f"[tui]\na = [1, {2**63}]\n", 2, 1),
+    (f"a = {'[' * 2000}{']' * 2000}\n", 1, 1),
 ]
 
 
@@ -127,6 +132,14 @@ def test_behind_a_broken_file_everything_is_careful(desk: Desk, text: str) -> No
     config = desk.load().config
     assert (config.approval_policy, config.sandbox_mode) == ("untrusted", "read-only")
     assert desk.load(sandbox_mode="workspace-write").config.sandbox_mode == "workspace-write"
+
+
+def test_a_mark_that_editors_put_first_is_no_part_of_the_text(desk: Desk) -> None:
+    desk.home.mkdir()
+    (desk.home / "words").write_bytes(BOM_UTF8 + b"Be kind.\r\n")
+    desk.file.write_bytes(BOM_UTF8 + b'model = "a"\r\nmodel_instructions_file = "words"\r\n')
+    loaded = desk.load()
+    assert (loaded.config.model, loaded.base_instructions, loaded.faults) == ("a", "Be kind.", ())
 
 
 def test_what_is_not_text_is_broken_too(desk: Desk) -> None:
@@ -271,13 +284,29 @@ def test_every_key_of_any_file_is_found_on_the_line_that_names_it(statements: li
         ('projects."/x.y".trust_level="trusted"', ('projects."/x.y".trust_level', "trusted")),
         (" a = 1 ", ("a", 1)),
         ("a=", ("a", "")),
+        (f"a={'9' * 5000}", ("a", "9" * 5000)),
     ],
 )
 def test_a_flag_is_toml_or_else_text(text: str, expected: tuple[str, Any]) -> None:
     assert override(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "=1", "model", "a..b=1", ".=1", 'a."b=1'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "=1",
+        "model",
+        "a..b=1",
+        ".=1",
+        'a."b=1',
+        f"{'a.' * 65}b=1",
+        f"a={'[' * 99}{']' * 99}",
+        f"a=[{'9' * 5000}]",
+        f"a={2**63}",
+        f"a={'[' * 2000}{']' * 2000}",
+    ],
+)
 def test_a_flag_that_names_nothing_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="--config"):
         override(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from json import loads
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,16 @@ def test_outside_a_repository_only_the_folder_itself_counts(desk: Desk) -> None:
         desk.write(f'model = "{folder.name}"', folder / ".threadloom" / "config.toml")
     desk.write(desk.trust(inner) + desk.trust(inner.parent))
     assert [layer.said for layer in desk.load(inner).layers if layer.name.type == "project"] == [{"model": "inner"}]
+
+
+def test_paths_that_can_be_none_harm_nobody(desk: Desk) -> None:
+    top = desk.project('model = "p"')
+    desk.write('model_instructions_file = "~nobody-here/x"\n' + desk.trust(top) + desk.trust(Path("\\u0000")))
+    loaded = desk.load(top)
+    assert loaded.config.model == "p"
+    assert [fault.key for fault in loaded.faults] == [("model_instructions_file",)]
+    with pytest.raises(InvalidRequest, match="nested too deeply"):
+        desk.load(top, {"tui": loads("[" * 900 + "]" * 900)})
 
 
 def test_trust_sees_through_links(desk: Desk) -> None:

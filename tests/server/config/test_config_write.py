@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ async def test_what_is_written_is_read(desk: Desk) -> None:
     loaded = await configuration.read()
     assert (loaded.config.model, loaded.config.agents.max_depth) == ("m", 1)
     assert answer.version == loaded.layers[0].version == version(toml.parse(desk.file.read_text()))
+
+
+async def test_a_file_that_begins_with_a_mark_is_written_on(desk: Desk) -> None:
+    desk.home.mkdir()
+    desk.file.write_bytes(BOM_UTF8 + b'# mine\r\nmodel = "a"\r\n')
+    await change(desk, edit("review_model", "b"))
+    assert toml.parse(desk.file.read_bytes().decode()) == {"model": "a", "review_model": "b"}
+    assert desk.file.read_bytes().startswith(b"# mine\r\n")
 
 
 async def test_a_version_is_that_of_codex(desk: Desk) -> None:
@@ -115,7 +124,7 @@ async def test_a_profile_that_says_otherwise_is_told(desk: Desk) -> None:
 
 async def test_other_files_are_not_written(desk: Desk) -> None:
     configuration = desk.configuration()
-    for name in (str(desk.room / "other.toml"), "../config.toml", "other.toml"):
+    for name in (str(desk.room / "other.toml"), "../config.toml", "other.toml", "\0", "~nobody-here/x"):
         with pytest.raises(InvalidRequest) as refused:
             await configuration.write([edit("model", "m")], name)
         assert code(refused) == "configLayerReadonly"

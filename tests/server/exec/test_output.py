@@ -113,9 +113,8 @@ def test_tokens_are_counted_as_codex_counts_them(size: int, count: int) -> None:
 
 
 def test_a_command_that_is_over_has_a_code() -> None:
-    assert exec_text("hi\n", wall_seconds=0.12344, exit_code=0, chunk_id="72a432") == (
-        "Chunk ID: 72a432\nWall time: 0.1234 seconds\nProcess exited with code 0\n"
-        "Original token count: 1\nOutput:\nhi\n"
+    assert exec_text("hi\n", wall_seconds=0.12344, exit_code=0) == (
+        "Wall time: 0.1234 seconds\nProcess exited with code 0\nOriginal token count: 1\nOutput:\nhi\n"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -14,10 +15,12 @@ import pytest
 from anyio.lowlevel import checkpoint
 from tests.support.exec_rooms import SECONDS, Workplace, collected, descriptors, host_of, run
 
+from threadloom.exec import keeping
 from threadloom.exec.base import LaunchError, Mode, Order, Output, Process
 from threadloom.exec.launch import Host
 from threadloom.exec.process import WardedProcess
 from threadloom.exec.streams import Streams
+from threadloom.exec.tree.plan import Plan
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 # With each sandbox, and without one.
@@ -231,6 +234,15 @@ except KeyboardInterrupt: print("caught", flush=True); input()"""
     assert await process.wait() == 0
 
 
+async def test_an_interrupt_needs_no_terminal(bench: Bench) -> None:
+    process = await bench.launch("sh", "-c", "trap 'echo caught; exit 7' INT; echo on; while :; do sleep 0.01; done")
+    listener = Listener(process)
+    await listener.until(b"on")
+    process.interrupt()
+    await listener.until(b"caught")
+    assert await process.wait() == 7
+
+
 async def test_the_end_of_input_at_a_terminal(bench: Bench) -> None:
     process = await bench.launch("cat", tty=True)
     await process.write(b"line\n")
@@ -320,6 +332,39 @@ async def test_a_keeper_that_was_killed_is_replaced(bare: Bench) -> None:
     os.kill(parent_of(parent_of(process.pid)), 9)
     assert await process.wait() == -9  # its warden went with it, and took the command along
     assert (await run(bare.host, bare.order("echo", "again")))[1] == "again\n"
+
+
+# A keeper that is given one process and no more.
+LIMITED = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+fork, keeper, left = os.fork, os.getpid(), [1]
+def limited():
+    if os.getpid() == keeper and not left:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    if os.getpid() == keeper:
+        left.pop()
+    return fork()
+os.fork = limited
+from threadloom.exec.tree.main import main
+main()
+"""
+
+
+async def test_where_no_process_can_be_had_those_that_run_stay(monkeypatch: pytest.MonkeyPatch, bare: Bench) -> None:
+    monkeypatch.setattr("threadloom.exec.keeping.PROGRAM", LIMITED)
+    process = await bare.launch("cat")
+    send = keeping._send_plan
+
+    async def late(peer: socket.socket, plan: Plan) -> None:
+        await anyio.wait_readable(peer)  # the refusal comes first, and nobody is there for the plan any more
+        await send(peer, plan)
+
+    monkeypatch.setattr(keeping, "_send_plan", late)
+    with pytest.raises(LaunchError, match="no process for the command: Resource temporarily unavailable"):
+        await bare.launch("true")
+    await process.write(b"still here\n")
+    await Listener(process).until(b"still here")
 
 
 async def test_a_warden_that_was_killed_leaves_nothing(bare: Bench) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.support.exec_rooms import GUARDED, KINDS, Workplace, host_of, run
 
+from threadloom.exec import choice
 from threadloom.exec.base import Fence, LaunchError, SandboxUnavailable
 from threadloom.exec.fence import fence_of
 from threadloom.exec.launch import FORCE, Host, diagnose
@@ -208,18 +209,30 @@ def hidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-@pytest.mark.usefixtures("hidden")
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server that knows nothing of its machine yet."""
+    known = choice.choose, choice.pick, choice._bubblewrap
+    monkeypatch.setattr(choice, "_begun", {})
+    for it in known:
+        it.cache_clear()
+    yield
+    for it in known:
+        it.cache_clear()
+
+
+@pytest.mark.usefixtures("hidden", "untried")
 def test_a_missing_bubblewrap_is_named() -> None:
-    reason = bubblewrap.examine()
-    assert reason is not None
-    assert "`bwrap` is not on the PATH" in reason
+    assert "`bwrap` is not on the PATH" in diagnose({FORCE: "bubblewrap"}).reasons["bubblewrap"]
 
 
+@pytest.mark.usefixtures("untried")
 def test_a_bubblewrap_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert bubblewrap.examine() == "bwrap: No permissions to create new namespace"
+    told = diagnose({FORCE: "bubblewrap"}).reasons["bubblewrap"]
+    assert told == "bwrap: No permissions to create new namespace"
 
 
 def test_the_diagnosis_names_what_is_in_use() -> None:
@@ -233,19 +246,19 @@ def test_the_diagnosis_names_what_is_in_use() -> None:
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_is_a_program_that_the_kernel_can_take(machine: str) -> None:
     for network in (True, False):
-        code = seccomp.program(network, metadata=False, setid=False, machine=machine)
+        code = seccomp.program(network, metadata=False, namespaces=False, machine=machine)
         assert len(code) % 8 == 0
         assert 8 * 50 < len(code) < 8 * 4096  # BPF_MAXINSNS
 
 
 def test_a_policy_becomes_a_fence() -> None:
-    here = {"TMPDIR": "/var/tmp/x"}
+    here, kept = {"TMPDIR": "/var/tmp/x", "THREADLOOM_HOME": "/h"}, ("/h",)
     workspace = WorkspaceWriteSandboxPolicy(writable_roots=["/data", "sub"], network_access=True)
     assert fence_of(workspace, "/w", here) == Fence(
-        "workspace-write", ("/w", "/data", "/w/sub", "/tmp", "/var/tmp/x"), True
+        "workspace-write", ("/w", "/data", "/w/sub", "/tmp", "/var/tmp/x"), True, kept
     )
     bare = WorkspaceWriteSandboxPolicy(exclude_slash_tmp=True, exclude_tmpdir_env_var=True)
-    assert fence_of(bare, "/w", here) == Fence("workspace-write", ("/w",), False)
+    assert fence_of(bare, "/w", here) == Fence("workspace-write", ("/w",), False, kept)
     assert fence_of(ReadOnlySandboxPolicy(), "/w", here) == Fence("read-only")
     assert fence_of(DangerFullAccessSandboxPolicy(), "/w", here).mode == "danger-full-access"
     assert fence_of(ExternalSandboxSandboxPolicy(), "/w", here).mode == "danger-full-access"
@@ -255,7 +268,8 @@ def test_what_is_guarded(place: Workplace) -> None:
     fence = Fence("workspace-write", (str(place.work), str(place.work / "missing")))
     roots = writable(fence)
     assert roots == [str(place.work)]
-    assert set(guarded(roots, str(place.work / "tree"))) == {str(place.work / name) for name in GUARDED}
+    found = guarded(roots, str(place.work / "tree"), [str(place.work / "home"), str(place.outside), "/missing"])
+    assert set(found) == {str(place.work / name) for name in GUARDED}
     assert in_repository(fence, str(place.work))
     assert not in_repository(Fence("workspace-write", (str(place.outside),)), str(place.outside))
     assert not in_repository(Fence("read-only"), str(place.work))
@@ -284,8 +298,8 @@ def test_a_root_with_more_folders_than_can_be_looked_into_does_not_use_up_anothe
 async def test_a_guard_that_is_gone_by_the_time_it_is_put_up_stops_nothing(
     host: Host, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fleeting(roots: list[str], cwd: str) -> list[str]:
-        return [*guarded(roots, cwd), str(place.work / "gone/.git")]
+    def fleeting(roots: list[str], cwd: str, kept: Sequence[str]) -> list[str]:
+        return [*guarded(roots, cwd, kept), str(place.work / "gone/.git")]
 
     monkeypatch.setattr(bubblewrap, "guarded", fleeting)
     monkeypatch.setattr(own, "guarded", fleeting)

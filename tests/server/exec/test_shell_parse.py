@@ -248,8 +248,8 @@ def test_what_a_shell_would_make_something_of_is_not_plain(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", ["ls *.py", "cat ~/x", "ls src/[ab]?.py", "=ls"])
-def test_patterns_stand_where_they_are_welcome(script: str) -> None:
-    assert plain(script, globs=True) == [script.split()]
+def test_patterns_stand_as_they_were_written_and_are_known(script: str) -> None:
+    assert [(list(it.argv), it.expands) for it in parse(script) or []] == [(script.split(), True)]
 
 
 def test_a_command_knows_what_it_is_fed_by() -> None:

@@ -559,3 +559,8 @@ def test_danger_is_seen_without_a_shell_and_under_many() -> None:
     for _ in range(9):
         script = shlex.join(["bash", "-c", script])
     assert is_dangerous(["bash", "-c", script])  # whoever wraps that often hides something
+
+
+def test_many_words_behind_a_command_that_runs_them_are_not_looked_through() -> None:
+    assert not is_dangerous(["env", *["nice"] * 500, "make"])
+    assert is_dangerous(["env", *["nice"] * 100_000, "make"])

@@ -12,6 +12,7 @@ import pytest
 from tests.server.store.peers import peer
 from tests.support.storing import event, fold, index, thread
 
+from threadloom.store import database
 from threadloom.store.rollout import Rollouts
 
 
@@ -92,6 +93,33 @@ async def test_a_life_whose_rows_could_not_be_written_has_not_ended_well(home: P
     with closing(Rollouts(home)) as store:
         store.lease("root")
         store.index.do(refused)
+    assert not intact(home)
+
+
+async def test_a_life_whose_index_was_replaced_meanwhile_has_not_ended_well(home: Path) -> None:
+    await worked(home)
+    with closing(Rollouts(home)) as store:
+        store.lease("root")
+        for name in ("", "-wal", "-shm"):
+            (home / f"index.sqlite{name}").unlink()
+        with closing(Rollouts(home)) as other:
+            await other.recover(fold)
+            index(store, thread(store, event(1)))
+    assert not intact(home)
+
+
+async def test_a_life_whose_index_was_in_memory_has_not_ended_well(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await worked(home)
+
+    def refused(path: Path) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "open_index", refused)
+        store = Rollouts(home)
+    with closing(store):
+        store.lease("root")
+        index(store, thread(store, event(1)))
     assert not intact(home)
 
 

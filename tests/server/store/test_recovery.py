@@ -169,6 +169,81 @@ async def test_logs_that_cannot_be_read_are_left_out(store: Rollouts, home: Path
     assert list(shown(store)) == [good.header.thread_id]
 
 
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def nowhere(path: Path) -> None:
+    path.symlink_to("nothing")
+
+
+IN_THE_WAY: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "a year that is a loop": ("2020", loop),
+    "a day that is a loop": ("{day}/../77", loop),
+    "a loop named like a log": ("{day}/rollout-2026-01-01T00-00-00-x.jsonl", loop),
+    "a link to nothing": ("{day}/rollout-2026-01-01T00-00-00-x.jsonl", nowhere),
+    "a pipe named like a log": ("{day}/rollout-2026-01-01T00-00-00-x.jsonl", os.mkfifo),
+    "a folder named like a log": ("{day}/rollout-2026-01-01T00-00-00-x.jsonl", Path.mkdir),
+}
+
+
+@pytest.mark.parametrize("what", IN_THE_WAY)
+async def test_what_lies_among_the_logs_keeps_nobody_from_them(
+    what: str, store: Rollouts, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(recovery._log, "warning", lambda words, **more: told.append(more["path"]))
+    log = thread(store, event(1))
+    place, put = IN_THE_WAY[what]
+    path = home / "sessions" / place.format(day=file(log).parent)
+    put(path)
+    with anyio.fail_after(5):
+        await store.recover(fold)
+        with pytest.raises(StoreError):  # it is looked for everywhere
+            store.read("x")
+    assert list(shown(store)) == [log.header.thread_id]
+    assert [os.path.basename(it) for it in told] == [path.name]
+
+
+async def test_what_is_out_of_reach_is_not_gone(store: Rollouts, home: Path) -> None:
+    logs = [thread(store, event(1)) for _ in range(3)]
+    for log in logs:
+        index(store, log)
+    await store.recover(fold)
+    year = file(logs[0]).parents[2]
+    away = year.rename(home / "elsewhere")
+    loop(year)
+    await store.recover(fold)
+    assert len(shown(store)) == 3
+    year.unlink()
+    away.rename(year)
+    await store.recover(fold)
+    assert len(shown(store)) == 3
+    lost = file(logs[0])
+    lost.rename(home / "gone")
+    loop(lost)
+    await store.recover(fold)
+    assert len(shown(store)) == 3
+    lost.unlink()
+    await store.recover(fold)
+    assert len(shown(store)) == 2
+
+
+async def test_a_log_that_may_not_be_opened_is_left_out(store: Rollouts, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, good = thread(store, event(1)), thread(store, event(1))
+    read_at = store.read_at
+
+    def refusing(path: str) -> Any:
+        if path == str(file(closed)):
+            raise PermissionError(13, "Permission denied", path)
+        return read_at(path)
+
+    monkeypatch.setattr(store, "read_at", refusing)
+    await store.recover(fold)
+    assert list(shown(store)) == [good.header.thread_id]
+    await store.bring_up(closed.header.thread_id, fold)
+
+
 async def test_a_log_that_another_process_is_about_to_begin_is_no_fault(
     store: Rollouts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

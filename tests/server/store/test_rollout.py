@@ -50,6 +50,7 @@ def made(store: Rollouts, *lines: bytes) -> tuple[str, Path]:
 
 
 def test_a_log_is_a_file_by_its_day_with_the_header_in_front(store: Rollouts) -> None:
+    store.create(header("source"), [])
     born = header(base=Base("source", 4, 99), owner="parent", root="root", settings={"a": 1})
     log = store.create(born, [event(5)])
     assert log.path == store.path(born)
@@ -69,10 +70,22 @@ def test_a_log_is_a_file_by_its_day_with_the_header_in_front(store: Rollouts) ->
     }
 
 
-def test_nobody_else_may_read_what_is_stored(store: Rollouts) -> None:
-    thread(store, event(1, LONG))
-    for path in (it for it in store.home.rglob("*") if it.is_file() and not it.name.startswith("index")):
-        assert path.stat().st_mode & 0o077 == 0, path
+async def test_nobody_else_may_read_what_is_stored(store: Rollouts) -> None:
+    index(store, thread(store, event(1, LONG)))
+    await store.index.settled()
+    files = [it for it in store.home.rglob("*") if it.is_file()]
+    assert {it.name for it in files} >= {"index.sqlite", "index.sqlite-wal", "index.sqlite-shm"}
+    assert [it for it in files if it.stat().st_mode & 0o077] == []
+
+
+async def test_an_index_that_others_could_read_is_no_more(store: Rollouts) -> None:
+    index(store, thread(store, event(1)))
+    await store.index.settled()
+    parts = [*store.home.glob("index.sqlite*")]
+    for part in parts:
+        part.chmod(0o644)
+    with opened("file", store.home):
+        assert {it.stat().st_mode & 0o777 for it in parts} == {0o600}
 
 
 def test_what_is_written_together_is_one_write(store: Rollouts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +194,26 @@ def test_a_long_value_that_was_not_finished_is_nobodys_in_the_end(
     assert blobs(store) == []
 
 
+def test_a_long_value_that_two_keep_at_the_same_moment_is_whole_for_both(
+    store: Rollouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In two containers, processes may have the same number."""
+    first, second = Blobs(store.home), Blobs(store.home)
+    rename = os.rename
+
+    def meanwhile(draft: Path, path: Path) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        second.shrink(event(1, LONG), "second")
+        rename(draft, path)
+
+    monkeypatch.setattr(os, "rename", meanwhile)
+    line = first.shrink(event(1, LONG), "first")
+    assert first.restore(orjson.loads(line)) is not None
+    for owner in ("first", "second"):
+        first.drop(owner)
+    assert blobs(store) == []
+
+
 def test_long_values_lie_once_beside_the_log(store: Rollouts) -> None:
     first, path = made(store, event(1, LONG))
     second, _ = made(store, event(1, LONG), event(2, LONG + "y"))
@@ -194,6 +227,56 @@ def test_long_values_lie_once_beside_the_log(store: Rollouts) -> None:
     log = store.read(second)
     assert list(log.scan()) == []
     assert log.damaged == 2
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What has been made to outlive a loss of power, in order."""
+    found: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        found.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return found
+
+
+async def test_every_folder_on_the_way_to_what_is_new_is_on_the_disk(store: Rollouts, synced: list[str]) -> None:
+    log = thread(store, event(1, LONG))
+    [blob] = blobs(store)
+    note = store.home / "blobs" / "by" / log.header.thread_id
+    new = [note, note.parent, blob.parent, store.home / "blobs", store.home]  # each has a new name in it
+    assert set(synced) >= {str(it) for it in new}
+    assert log.path is not None
+    synced.clear()
+    await log.sync()
+    assert set(synced) == {str(it) for it in list(Path(log.path).parents)[:5]}
+    assert str(store.home) in synced
+
+
+async def test_the_name_of_a_log_is_on_the_disk_whoever_gave_it(store: Rollouts, synced: list[str]) -> None:
+    thread_id, path = made(store, event(1))  # and nobody has waited for it
+    log = store.open(thread_id)
+    await log.sync()
+    assert str(path.parent) in synced
+    log.append([event(2)])
+    synced.clear()
+    await log.sync()
+    assert synced == [], "once is enough"
+
+
+async def test_a_log_that_is_only_kept_is_so_after_a_loss_of_power(store: Rollouts, synced: list[str]) -> None:
+    source = thread(store, *events(1, 5))
+    index(store, source)
+    index(store, fork(store, source, 4))
+    assert source.path is not None
+    await store.index.settled()
+    synced.clear()
+    store.remove(source.header.thread_id)
+    await store.index.settled()
+    assert synced == [os.path.dirname(source.path)]
 
 
 def test_more_threads_than_files_can_be_open(store: Rollouts) -> None:

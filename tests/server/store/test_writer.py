@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import tempfile
 import threading
@@ -11,7 +12,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from hypothesis import given
+from anyio.lowlevel import checkpoint
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.storing import AnyStore, opened, row
 
@@ -64,6 +66,18 @@ async def test_a_change_that_cannot_be_made_does_not_take_its_neighbours_along(t
         with anyio.fail_after(20), pytest.raises(StoreError):
             await store.index.settled()
         assert {it.preview for it in store.index.threads(Query()).rows} == {"before", "behind"}
+
+
+async def test_who_waits_at_the_moment_of_the_close_is_told_of_it(tmp_path: Path) -> None:
+    with opened("file", tmp_path) as store:
+        gate = threading.Event()
+        store.index.do(waiting(gate))
+        asked = asyncio.ensure_future(store.index.settled())
+        await checkpoint()  # it waits; those who ask in one round of the loop are put through at the end of it
+        gate.set()
+        store.close()
+        with anyio.fail_after(20), pytest.raises(StoreError, match="closed"):
+            await asked
 
 
 async def test_who_was_told_of_an_error_is_not_told_again(tmp_path: Path) -> None:
@@ -157,6 +171,7 @@ THREADS = [row(f"00000000-0000-7000-8000-00000000000{digit}") for digit in range
 STEPS = st.tuples(st.sampled_from("ppppphd"), st.sampled_from(THREADS), st.integers(0, 2), st.integers(0, 3))
 
 
+@settings(deadline=None)
 @given(st.lists(STEPS, max_size=30))
 def test_the_tables_are_the_same_whether_rows_are_written_together_or_one_by_one(steps: list[tuple]) -> None:
     with (
@@ -235,3 +250,40 @@ async def test_an_index_that_another_process_is_writing_is_opened_all_the_same(t
                 assert second.index.get(it.thread_id) == it
         finally:
             other.close()
+
+
+def test_of_several_that_find_the_index_damaged_only_one_makes_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.open_index(tmp_path / "index.sqlite").close()
+    database.mark_damaged(tmp_path / "index.sqlite")
+    discarding, met, go_on = threading.Event(), threading.Event(), threading.Event()
+    discards: list[Path] = []
+    discard, marker = database._discard, database._marker
+
+    def slow(path: Path) -> None:
+        discards.append(path)
+        discarding.set()
+        assert go_on.wait(20)
+        discard(path)
+
+    def looked_for(path: Path) -> Path:
+        if discarding.is_set():
+            met.set()
+        return marker(path)
+
+    monkeypatch.setattr(database, "_discard", slow)
+    monkeypatch.setattr(database, "_marker", looked_for)
+    stores: list[Rollouts] = []
+    starts = [threading.Thread(target=lambda: stores.append(Rollouts(tmp_path))) for _ in range(2)]
+    starts[0].start()
+    assert discarding.wait(20)
+    starts[1].start()
+    assert met.wait(20)
+    go_on.set()
+    for it in starts:
+        it.join(20)
+    assert len(discards) == 1
+    assert [it.index.shared for it in stores] == [True, True]
+    for store in stores:
+        store.close()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.server.threads.disk import Disk
 from tests.server.threads.family import Family, family
 from tests.server.threads.house import House, house
 from tests.server.threads.studio import Studio, studio
@@ -31,3 +32,9 @@ async def kin(tmp_path: Path) -> AsyncIterator[Family]:
     """Parents and children, and a model that says what it is asked to."""
     async with family(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """Where writes end when the test says so."""
+    return Disk(monkeypatch)

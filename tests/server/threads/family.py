@@ -125,7 +125,7 @@ class Family:
     def begin(self, thread: Thread, text: str) -> Running:
         """Start a turn."""
         running = thread.start_turn(words(text))
-        running.shown.set()
+        running.show()
         return running
 
     async def held(self, thread: Thread) -> None:

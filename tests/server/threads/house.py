@@ -78,7 +78,7 @@ class House:
     def speak(self, thread_id: str, text: str) -> Running:
         """Begin a turn."""
         running = self.thread(thread_id).start_turn(words(text))
-        running.shown.set()
+        running.show()
         return running
 
     async def said(self, thread_id: str, text: str) -> None:

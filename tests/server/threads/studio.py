@@ -128,13 +128,13 @@ class Studio:
         files = params.pop("files", {})
         asked = TurnStartParams.model_validate({"threadId": thread.id, "input": [], **params})
         running = thread.start_turn(content, files=files, settings=changed(thread.state.rest.settings, asked))
-        running.shown.set()
+        running.show()
         return await self.ended(thread, running)
 
     async def compact(self, thread: Thread) -> str:
         """A whole compaction; how it ended."""
         running = thread.compact()
-        running.shown.set()
+        running.show()
         return await self.ended(thread, running)
 
     async def ended(self, thread: Thread, running: Any) -> str:

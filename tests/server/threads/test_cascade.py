@@ -8,18 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.threads.house import House, house
 from tests.support.conformance import Conformance
 from tests.support.processes import server_home
-from tests.support.talk import SECONDS, Talk
+from tests.support.talk import SECONDS, Refusal, Talk
 
 from threadloom.events import Aside, Record
+from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
+from threadloom.store.rollout import Rollouts
 from threadloom.threads import say
+from threadloom.threads.forks import fork
+from threadloom.threads.replay import fold
+from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, OnParentClose, SpawnConfig
 
 
-def spawned(on_parent_close: OnParentClose = "cancel") -> SpawnConfig:
+def spawned(on_parent_close: OnParentClose = "cancel", *, enabled: bool = False) -> SpawnConfig:
     return SpawnConfig(
         kind="agent",
         agent_type=None,
@@ -31,7 +38,7 @@ def spawned(on_parent_close: OnParentClose = "cancel") -> SpawnConfig:
         allow_list=None,
         deny_list=[],
         on_parent_close=on_parent_close,
-        callback_config=CallbackConfig(enabled=False),
+        callback_config=CallbackConfig(enabled=enabled),
     )
 
 
@@ -101,14 +108,15 @@ async def test_a_close_that_a_crash_has_cut_short_is_carried_on(tmp_path: Path, 
         first, second = home.born(root), home.born(root)
         # As far as a close had come when its server was killed.
         home.thread(root).emit(Aside([{"@": "closing"}]))
-        home.thread(first).emit(say.closed(first, root))
+        home.thread(first).emit(say.closed(first, root, root))
         await home.threads.settled()
         assert home.threads.durable.index.due() == [root]
     async with house(tmp_path, conformance) as home, home.talking() as talk:
         await home.threads.upkeep.take_up()
         with anyio.fail_after(SECONDS):
             while home.threads.status(root) != "shutdown":
-                await home.threads.observer.change([root]).wait()
+                with home.threads.observer.changing([root]) as changed:
+                    await changed.wait()
         assert {home.threads.status(it) for it in (first, second, root)} == {"shutdown"}
         await home.threads.settled()
         assert home.threads.durable.index.due() == []
@@ -142,16 +150,16 @@ async def test_an_archive_that_a_crash_has_cut_short_is_carried_on_and_undone_as
     async with house(tmp_path / "first", conformance) as home:
         root = home.born()
         everyone = root, home.born(root), home.born(root)
-        await home.threads.cascade.archive(home.born(root))  # by itself, before
+        await home.threads.moves.archive(home.born(root))  # by itself, before
         cut(home, "thread/archived", tmp_path / "second")
-        await home.threads.cascade.archive(root)
+        await home.threads.moves.archive(root)
     async with house(tmp_path / "second", conformance) as home:
         await home.threads.knowledge.whole()
         assert {home.threads.row(it).archived for it in everyone} == {False, True}
         assert await states(home, *everyone) == {True}
         assert len({home.threads.rest(it).archived_by for it in everyone}) == 1
         cut(home, "thread/unarchived", tmp_path / "third")
-        await home.threads.cascade.unarchive(root)
+        await home.threads.moves.unarchive(root)
     async with house(tmp_path / "third", conformance) as home:
         assert await states(home, *everyone) == {False}
         archived = [it for it in home.threads.lineage.descendants(root) if home.threads.row(it).archived]
@@ -177,6 +185,63 @@ async def test_a_delete_that_a_crash_has_cut_short_is_carried_on(tmp_path: Path,
         assert list(tmp_path.rglob("*.jsonl")) == []  # noqa: ASYNC240 (a moment, in a test)
 
 
+async def test_a_delete_is_not_carried_on_before_every_fork_is_known(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path, conformance) as home:
+        root = home.born()
+        fork(home.threads, home.thread(root))
+        home.thread(root).emit(Aside([{"@": "deleting", "how": "keep"}]))
+        await home.threads.settled()
+    for it in list(home.place.home.rglob("index.sqlite*")):
+        it.unlink()
+    gate, usual = anyio.Event(), Rollouts.recover
+
+    async def recover(store: Rollouts, *given: Any) -> None:
+        await gate.wait()
+        await usual(store, *given)
+
+    monkeypatch.setattr(Rollouts, "recover", recover)
+    async with house(tmp_path, conformance) as home:
+        await home.threads.durable.bring_up(root, fold)
+        home.thread(root)
+        await anyio.wait_all_tasks_blocked()
+        await home.threads.settled()
+        await anyio.wait_all_tasks_blocked()
+        assert home.threads.exists(root)
+        gate.set()
+        with anyio.fail_after(SECONDS):
+            while home.threads.exists(root):
+                await checkpoint()
+        await home.threads.settled()
+        assert len(list(tmp_path.rglob("*.jsonl.kept"))) == 1  # noqa: ASYNC240 (a moment, in a test)
+
+
+@pytest.mark.parametrize(
+    ("method", "mark"),
+    [("thread/close", "closing"), ("thread/archive", "archiving"), ("thread/delete", "deleting")],
+)
+async def test_whatever_sets_others_free_has_noted_before_that_it_has_begun(
+    method: str, mark: str, tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their trees are in many logs: a crash between two of them is mended only where it is carried on."""
+    noted: list[str] = []
+
+    def emit(thread: Thread, *drafts: Any) -> None:
+        noted.extend(it["@"] for draft in drafts if isinstance(draft, Aside) for it in draft.model)
+        usual(thread, *drafts)
+
+    usual = Thread.emit
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        free = home.born(root, spawn_config=spawned("abandon"))
+        home.born(free)
+        monkeypatch.setattr(Thread, "emit", emit)
+        await talk.ask(method, threadId=root)
+        assert mark in noted
+        assert noted.index(mark) < noted.index("freed")
+
+
 async def test_a_delete_says_in_the_log_of_its_root_that_it_has_begun(tmp_path: Path, conformance: Conformance) -> None:
     async with house(tmp_path, conformance) as home:
         root = home.born()
@@ -188,7 +253,7 @@ async def test_a_delete_says_in_the_log_of_its_root_that_it_has_begun(tmp_path: 
 
         log = Path(str(home.thread(root).state.rest.thread.path))
         store.remove = remove  # type: ignore[method-assign]
-        await home.threads.cascade.delete(root)
+        await home.threads.moves.delete(root)
         assert left == [True, True]
 
 
@@ -206,6 +271,8 @@ async def test_who_watches_a_tree_hears_what_changes_in_it(tmp_path: Path, confo
         await home.thread(child).interrupt()
         await running.done.wait()
         await changed(talk, child, lambda node: node["status"] == "interrupted" and node["activity"] is None)
+        await talk.ask("thread/settings/update", threadId=child, model="another")
+        await changed(talk, child, lambda node: node["model"] == "another")
         await home.said(stranger, "say 3 words")
         await other.ask("thread/delete", threadId=child)
         with anyio.fail_after(SECONDS):
@@ -223,3 +290,47 @@ async def changed(talk: Talk, thread_id: str, fits: Any) -> None:
             event = await talk.until("thread/tree/changed")
             if any(fits(node) for node in event["changed"] if node["threadId"] == thread_id):
                 return
+
+
+def refused(*arguments: Any) -> None:
+    """A write on a disk that is full."""
+    raise StoreError("No space left on device.")
+
+
+async def listed(talk: Talk) -> list[str]:
+    kinds = ["vscode", "subAgentThreadSpawn"]
+    return sorted(it["id"] for it in (await talk.ask("thread/list", sourceKinds=kinds))["data"])
+
+
+async def test_what_is_at_work_is_deleted_on_a_full_disk_too(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end cannot be told to its owner then; who deletes wants the space."""
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        child = home.born(root, spawn_config=spawned(enabled=True))
+        home.speak(root, "echo hello")
+        home.speak(child, "wait")
+        await talk.until("turn/completed", threadId=root)
+        with monkeypatch.context() as full:
+            full.setattr(RolloutLog, "append", refused)
+            await talk.ask("thread/delete", threadId=child)
+        assert home.threads.lineage.children(root) == []
+        assert await listed(talk) == [root]
+
+
+async def test_a_delete_that_is_refused_half_way_leaves_all_of_it_in_the_lists(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        tree = Abandoning(home, (await talk.start())["id"])
+        for it in (tree.root, tree.bound, tree.free, tree.below):
+            await home.said(it, "echo hello")
+        before = await listed(talk)
+        with monkeypatch.context() as full:
+            full.setattr(home.threads, "set_free", refused)
+            with pytest.raises(Refusal, match="No space left"):
+                await talk.ask("thread/delete", threadId=tree.root)
+        assert await listed(talk) == before
+        await talk.ask("thread/delete", threadId=tree.root)
+        assert await listed(talk) == sorted([tree.free, tree.below])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from tests.server.threads.disk import Disk
 from tests.server.threads.house import House, Stubborn, house, words
 from tests.support.clocks import FakeClock
 from tests.support.conformance import Conformance
@@ -145,7 +146,7 @@ async def test_a_command_that_had_to_be_killed_is_told(stage: Stage, seconds: fl
 async def test_archive_and_delete_end_all_work_at_once(stage: Stage, action: Literal["archive", "delete"]) -> None:
     commands = [Command(stage.thread(it)) for it in (stage.root, stage.child, stage.home.born(stage.root))]
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(getattr(stage.home.threads.cascade, action), stage.root)
+        tasks.start_soon(getattr(stage.home.threads.moves, action), stage.root)
         await until(lambda: all(it.graces for it in commands))
         for it in commands:
             it.let_go.set()
@@ -244,3 +245,49 @@ async def test_a_thread_alone_that_did_not_end_in_time_is_closed_after_a_crash(
         await home.threads.settled()
         assert home.threads.durable.index.due() == [stage.root]
         stage.agent.let_go.set()
+
+
+# ── what the disk takes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_siblings_wait_for_the_disk_together_and_their_owner_for_both(stage: Stage, disk: Disk) -> None:
+    children = [stage.child, stage.home.born(stage.root)]
+    asked = Asked()
+    async with anyio.create_task_group() as tasks, disk.busy():
+        tasks.start_soon(asked.run, stage.closed)
+        await until(lambda: [stage.home.threads.status(it) for it in children] == ["shutdown"] * 2)
+        for _ in range(20):
+            await checkpoint()
+        assert stage.home.threads.status(stage.root) != "shutdown"
+    assert asked.how == ["cooperative"] * 3
+    assert stage.home.threads.loaded == {}
+
+
+async def test_what_is_not_on_the_disk_in_time_has_not_ended(stage: Stage, disk: Disk) -> None:
+    asked, again = Asked(), Asked()
+    async with anyio.create_task_group() as tasks, disk.busy():
+        tasks.start_soon(asked.run, stage.closed)
+        await disk.reached.wait()
+        stage.clock.move(GRACE + LAST)
+        await until(lambda: asked.report)
+        assert asked.how == ["unverified"] * 2
+        tasks.start_soon(again.run, stage.closed)
+        for _ in range(20):
+            await checkpoint()
+        assert again.report is None
+    assert again.how == ["cooperative"] * 2
+    assert stage.statuses() == ["shutdown"] * 2
+    await until(lambda: not stage.home.threads.loaded)
+
+
+async def test_what_is_closed_and_not_on_the_disk_in_time_has_not_to_be_closed_again(stage: Stage, disk: Disk) -> None:
+    asked = Asked()
+    async with anyio.create_task_group() as tasks, disk.busy():
+        tasks.start_soon(asked.run, lambda: stage.home.threads.cascade.close(stage.child))
+        await disk.reached.wait()
+        stage.clock.move(GRACE + LAST)
+        await until(lambda: asked.report)
+        assert asked.how == ["unverified"]
+        rest = stage.thread(stage.child).state.rest
+        assert (rest.closing, rest.closed) == (False, True)
+    await until(lambda: stage.child not in stage.home.threads.loaded)

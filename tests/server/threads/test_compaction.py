@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import anyio
 import pytest
@@ -162,7 +163,7 @@ async def test_interrupted_it_leaves_the_history_alone(loom: Studio) -> None:
     gate = Gate()
     loom.model.will(("SUM", gate))
     running = thread.compact()
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
         await thread.interrupt()
@@ -179,7 +180,7 @@ async def test_what_is_said_meanwhile_is_answered_afterwards(loom: Studio) -> No
     gate = Gate()
     loom.model.will((gate, "SUMMARY"), "Two, then.")
     running = thread.compact()
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
     assert thread.start_turn([TextUserInput(text="Two?")]) is running
@@ -196,7 +197,7 @@ async def test_asked_for_in_a_turn_it_comes_before_the_next_answer(loom: Studio)
     loom.model.will((gate, PLAN), "SUMMARY", "Done.")
     thread = loom.born()
     running = thread.start_turn([TextUserInput(text="One?")])
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
     assert thread.compact() is running
@@ -212,7 +213,7 @@ async def test_asked_for_in_the_last_answer_it_comes_at_the_end(loom: Studio) ->
     loom.model.will((gate, "One, then."), "SUMMARY")
     thread = loom.born()
     running = thread.start_turn([TextUserInput(text="One?")])
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
     thread.compact()
@@ -280,7 +281,7 @@ async def test_what_a_tool_brought_is_answered_before_it_is_summed_up(loom: Stud
     loom.model.will(("One, then.", 500), "SUMMARY", "A letter, then.")
     thread = await spoken(loom, "One?")
     running = thread.start_turn(TurnToolOutput(name="mail", output="A letter came."))
-    running.shown.set()
+    running.show()
     assert await loom.ended(thread, running) == "completed"
     assert loom.model.said(1)[:-1] == ["One?", "One, then."]
     assert short(loom.model.said(2)) == ["One?", "SUMMARY", "function_call", "function_call_output"]
@@ -319,6 +320,13 @@ async def test_an_automatic_one_that_fails_leaves_the_prompt_in_the_history(loom
     assert short(loom.model.said(3)) == ["One?", "SUMMARY", "Two?", "Again?"]
 
 
+async def test_a_model_that_cannot_read_it_all_is_helped_as_often_as_it_answers_in_between(loom: Studio) -> None:
+    loom.model.will(TOO_LONG, PLAN, TOO_LONG, "FIRST", PLAN, TOO_LONG, "SECOND", "Done.")
+    thread = loom.born()
+    assert await loom.turn(thread, "One?") == "completed"
+    assert short(loom.model.said()) == ["One?", "SECOND"]
+
+
 async def test_a_model_that_cannot_read_it_all_is_helped_once(loom: Studio) -> None:
     loom.model.will("ok", TOO_LONG, "SUMMARY", "Two, then.")
     thread = await spoken(loom, "One?")
@@ -340,6 +348,43 @@ async def test_where_even_the_summary_is_too_much_only_the_end_is_summed_up(loom
     before = len(loom.model.asked)
     assert await loom.compact(thread) == "failed"
     assert len(loom.model.asked) - before == 5
+
+
+ALONE = [
+    pytest.param("{}", "x" * 40_000, ["{}", "{}", "{}"], [40, 20, 10], id="an output"),
+    pytest.param('{"at": "%s"}' % ("y" * 40_000), "x", [ANY, "{}", "{}"], [0, 0, 0], id="what a tool was given"),
+]
+
+
+@pytest.mark.parametrize(("given", "came", "written", "thousands"), ALONE)
+async def test_one_thing_that_is_too_much_alone_is_summed_up_by_its_beginning(
+    loom: Studio, given: str, came: str, written: list[str], thousands: list[int]
+) -> None:
+    loom.model.will("ok", TOO_LONG, TOO_LONG, TOO_LONG, "SUMMARY", "Done.")
+    thread = await spoken(loom, "One?")
+    call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": given}
+    output = {"type": "function_call_output", "call_id": "c", "output": came}
+    thread.emit(Aside([call, output]))
+    assert await loom.turn(thread, "Two?") == "completed"
+    asked = [it.history[-3:-1] for it in loom.model.asked[2:5]]
+    assert asked[0] == [call, output]
+    assert [it["arguments"] for it, _ in asked] == written
+    assert [len(it["output"]) // 1000 for _, it in asked] == thousands
+    assert short(loom.model.said()) == ["One?", "SUMMARY", "Two?"]
+
+
+async def test_a_prompt_that_no_model_can_read_does_not_stand_in_the_way_of_the_next(loom: Studio) -> None:
+    loom.model.will("ok", TOO_LONG, "SUMMARY", TOO_LONG)
+    thread = await spoken(loom, "One?")
+    assert await loom.turn(thread, "Two? " + "x" * 200_000) == "failed"
+    loom.model.will(TOO_LONG, TOO_LONG, "SUMMARY AGAIN", "Three, then.")
+    assert await loom.turn(thread, "Three?") == "completed"
+    two, summary, three = short(loom.model.said())
+    assert (two[:5], len(two) // 1000, summary, three) == ("Two? ", 80, "SUMMARY AGAIN", "Three?")
+    assert await loom.compact(thread) == "completed"
+    asked = len(loom.model.asked)
+    assert await loom.compact(thread) == "completed"
+    assert len(loom.model.asked) == asked  # what is kept of it counts as read
 
 
 async def test_of_what_the_person_said_the_latest_stays_as_far_as_there_is_room(loom: Studio) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from datetime import date
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
@@ -12,7 +12,9 @@ from tests.server.threads.studio import DAY, Studio
 
 from threadloom.agent.history import user_item
 from threadloom.events import Aside
+from threadloom.exec.lookup import login_shell
 from threadloom.threads.attachments import attached
+from threadloom.threads.context import environment
 from threadloom.threads.forks import fork
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.values.content import (
@@ -350,5 +352,18 @@ async def test_what_no_model_here_takes_is_refused(loom: Studio, part: Any, reas
     running = thread.start_turn([TextUserInput(text="Hello")])
     with pytest.raises(InvalidRequest, match=reason):
         thread.steer([part])
-    running.shown.set()
+    running.show()
     assert await loom.ended(thread, running) == "completed"
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [("/usr/bin/zsh", "zsh"), ("/usr/bin/fish", "bash"), ("bin/zsh", "bash"), ("", "bash"), (None, "bash")],
+)
+def test_the_model_is_told_of_the_shell_that_runs_its_lines(
+    monkeypatch: pytest.MonkeyPatch, own: str | None, told: str
+) -> None:
+    monkeypatch.delenv("SHELL", raising=False)
+    if own is not None:
+        monkeypatch.setenv("SHELL", own)
+    assert environment.shell() == told == PurePath(login_shell()).name

@@ -110,6 +110,12 @@ def test_a_cut_is_between_two_characters(tmp_path: Path) -> None:
     assert (found.text, found.cut) == ("é", 3)
 
 
+def test_a_mark_that_editors_put_first_is_no_part_of_it(tmp_path: Path) -> None:
+    planted(tmp_path, {"work/AGENTS.md": "\ufeffbe careful"})
+    [found] = looked(tmp_path, "work")
+    assert found.text == "be careful"
+
+
 def test_what_is_no_text_does_no_harm(tmp_path: Path) -> None:
     planted(tmp_path, {"work/AGENTS.md": ""})
     (tmp_path / "work/AGENTS.md").write_bytes(b"be \xff\xfe careful")

@@ -68,6 +68,7 @@ async def test_descendants_can_be_left_out(home: House) -> None:
 
 
 async def test_each_descendant_goes_on_from_its_own_cursor(home: House) -> None:
+    home.threads.clock = lambda: home.threads._ground.clock() - 1000  # all are born before anything is said
     root = home.born()
     children = [home.born(root) for _ in range(3)]
     for thread_id in (root, *children):
@@ -83,10 +84,22 @@ async def test_each_descendant_goes_on_from_its_own_cursor(home: House) -> None:
         assert seqs(talk, root) == list(range(4, heads[root] + 1))
         assert seqs(talk, children[0]) == list(range(1, home.thread(children[0]).seq + 1))
         assert seqs(talk, children[1]) == [heads[children[1]] - 1, heads[children[1]]]
-        assert seqs(talk, children[2]) == []  # no cursor: from here on
+        assert seqs(talk, children[2]) == []  # no cursor, and born before what was heard last: from here on
         await home.said(children[2], "echo On.")
         await talk.ask("thread/loaded/list")
         assert seqs(talk, children[2])[0] == heads[children[2]] + 1
+
+
+async def test_one_born_in_the_moment_of_what_was_heard_last_is_heard_from_its_birth(home: House) -> None:
+    moment = home.threads.clock()
+    home.threads.clock = home.threads._ground.clock = lambda: moment
+    root = home.born()
+    heard = home.thread(root).seq
+    child = home.born(root)
+    async with home.talking() as talk:
+        await talk.ask("thread/resume", threadId=root, sinceSeq=heard, descendants={})
+        await talk.ask("thread/loaded/list")
+        assert seqs(talk, child) == list(range(1, home.thread(child).seq + 1))  # rather told twice than not at all
 
 
 async def test_a_descendant_that_is_not_loaded_is_caught_up_with_too(home: House) -> None:

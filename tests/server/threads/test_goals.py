@@ -326,7 +326,7 @@ async def called(loom: Studio, thread: Thread, name: str, arguments: Any) -> Any
     """What a tool answers in an ordinary turn."""
     loom.model.will(ToolCall("call_1", name, orjson.dumps(arguments).decode()))
     running = thread.start_turn([TextUserInput(text="Do it.")])
-    running.shown.set()
+    running.show()
     await loom.ended(thread, running)
     return [it for it in loom.model.asked[-1].history if it["type"] == "function_call_output"][-1]["output"]
 

@@ -15,10 +15,13 @@ from tests.server.threads.family import Family, family, gathering
 from tests.server.threads.house import House, house, words
 from tests.support.conformance import Conformance
 from tests.support.talk import SECONDS, said
+from tests.support.tree_nodes import nodes
 
 from threadloom import app
 from threadloom.agent.collab.validate import Refused
 from threadloom.events import Aside
+from threadloom.store.errors import StoreError
+from threadloom.store.rollout import Rollouts
 from threadloom.threads import say
 from threadloom.threads.forks import fork
 from threadloom.threads.offspring import ordered
@@ -47,6 +50,11 @@ def unborn(kin: Family, parent: Thread, prompt: str, **order: Any) -> Thread:
     return made
 
 
+def refused(*batch: Any) -> None:
+    """A write on a disk that is full."""
+    raise StoreError("No space left on device.")
+
+
 # ── in the middle ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -58,7 +66,7 @@ async def test_a_child_that_was_killed_in_its_first_turn_has_ended(kin: Family, 
     async with killed(kin) as after:
         await after.manager.knowledge.whole()
         assert after.manager.status(child.id) == "interrupted"
-        [_, node] = after.manager.trees.tree(parent.id)[1]
+        [_, node] = nodes(after.manager, parent.id)
         assert (node.thread_id, node.status) == (child.id, "interrupted")
         with anyio.fail_after(SECONDS):
             waited = await after.manager.branch(parent.id).wait([child.id], SECONDS)
@@ -102,7 +110,7 @@ async def test_what_another_process_runs_is_not_taken_for_dead(kin: Family) -> N
         assert kin.store.holder(row.root) is None, "its own"
         assert other.manager.held(row.root)
         assert other.manager.status(child.id) == "running"
-        assert {it.status for it in other.manager.trees.tree(parent.id)[1]} == {"pendingInit", "running"}
+        assert {it.status for it in nodes(other.manager, parent.id)} == {"pendingInit", "running"}
     finally:
         await other.close()
 
@@ -114,7 +122,7 @@ async def test_what_waits_for_an_answer_runs_also_where_it_is_not_loaded(kin: Fa
     parent.emit(say.active(parent.id), say.turn_started(parent.id, "turn", 1), Aside([{"@": "asked", **asked}]))
     kin.manager.unload(parent)
     await kin.manager.settled()
-    [node] = kin.manager.trees.tree(parent.id)[1]
+    [node] = nodes(kin.manager, parent.id)
     assert node.status == kin.manager.status(parent.id) == "running"
 
 
@@ -192,7 +200,7 @@ async def test_a_tree_says_where_each_of_its_threads_comes_from(kin: Family) -> 
     child = kin.child(parent, "done", spawn_point=("turn", 3), on_parent_close="abandon")
     await kin.quiet()
     for _ in range(2):  # loaded or not
-        top, below = kin.manager.trees.tree(child.id)[1]
+        top, below = nodes(kin.manager, child.id)
         assert (top.parent_thread_id, top.forked_from_id, top.spawn_config) == (None, source.id, None)
         assert (below.parent_thread_id, below.forked_from_id) == (parent.id, None)
         assert below.spawn_point is not None
@@ -202,8 +210,29 @@ async def test_a_tree_says_where_each_of_its_threads_comes_from(kin: Family) -> 
             kin.manager.unload(it)
         await kin.manager.settled()
     await kin.manager.cascade.close(parent.id)
-    [alone] = kin.manager.trees.tree(child.id)[1]
+    [alone] = nodes(kin.manager, child.id)
     assert (alone.depth, alone.parent_thread_id) == (0, parent.id), "it stays, as genealogy"
+
+
+async def test_a_tree_that_was_set_free_at_the_second_attempt_is_held_for_all_of_it(
+    kin: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise another process could take it as soon as its top has left memory, and write beside this one."""
+    root = kin.root()
+    child = kin.child(root, "hold x", on_parent_close="abandon")
+    below = kin.child(child, "hold x")
+    await kin.manager.settled()
+    with monkeypatch.context() as full:
+        full.setattr(child, "emit", refused)
+        with pytest.raises(StoreError, match="No space left"):
+            await kin.manager.cascade.close(root.id)
+    assert {it.after for it in await kin.manager.cascade.close(root.id)} == {"shutdown"}
+    await child.interrupt()
+    await kin.until(lambda: not child.ending)
+    kin.manager.unload(child)
+    assert Rollouts(kin.store.home).holder(child.id) is not None
+    kin.manager.unload(below)
+    assert Rollouts(kin.store.home).holder(child.id) is None
 
 
 async def test_who_watches_a_tree_hears_what_has_left_it(home: House) -> None:

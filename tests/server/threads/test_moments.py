@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
 import pytest
+from tests.server.threads.disk import Disk
 from tests.server.threads.house import House, Stubborn, words
 from tests.support.sockets import until
 from tests.support.talk import SECONDS, Message, Talk, said, story, streamed, text_of
 
+from threadloom.agent.base import Batch, TurnInput
 from threadloom.agent.loop import Loop
 from threadloom.agent.models.base import Catalog
-from threadloom.store.logfile import RolloutLog
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
 from threadloom.threads import hub as hub_module
@@ -24,36 +24,6 @@ from threadloom.threads.manager import Manager
 from threadloom.threads.upkeep import IDLE
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.thread import ThreadStartParams
-
-
-class Disk:
-    """Writes end when the test says so."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reached = anyio.Event()
-        self.open = anyio.Event()
-        self.open.set()
-        real = RolloutLog.sync
-
-        async def sync(log: RolloutLog) -> None:
-            if not self.open.is_set():
-                self.reached.set()
-                await self.open.wait()
-            await real(log)
-
-        monkeypatch.setattr(RolloutLog, "sync", sync)
-
-    @asynccontextmanager
-    async def busy(self) -> AsyncIterator[None]:
-        """A while in which nothing gets to the disk."""
-        self.open = anyio.Event()
-        yield
-        self.open.set()
-
-
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    return Disk(monkeypatch)
 
 
 async def ending(home: House, talk: Talk, disk: Disk, thread_id: str) -> str:
@@ -218,7 +188,7 @@ async def test_a_turn_that_is_stopped_before_it_runs_holds_nothing_back(home: Ho
     for shown_first in (True, False):
         running = thread.start_turn(words("wait"))
         if shown_first:
-            running.shown.set()
+            running.show()
         running.scope.cancel()
         with anyio.fail_after(SECONDS):
             await running.done.wait()
@@ -275,7 +245,7 @@ async def test_a_thread_that_nobody_uses_leaves_memory_after_a_while(tmp_path: P
         idle, busy = [manager.start(Birth(settings=settings)) for _ in range(2)]
         for thread in (idle, busy):
             thread.announce()
-        busy.start_turn(words("wait")).shown.set()
+        busy.start_turn(words("wait")).show()
         clock.pass_seconds(IDLE - 1)
         assert await manager.upkeep.sweep() == []
         clock.pass_seconds(1)
@@ -401,3 +371,27 @@ async def test_a_subscriber_too_far_behind_is_told_the_exact_gap(home: House, mo
         await one.turn(thread_id, "echo On.")
         ended = await slow.until("turn/completed")
         assert text_of(ended["turn"]) == "On."
+
+
+class Prompt:
+    """An agent that has nothing to say, and says when it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+
+    async def run(self, turn: TurnInput) -> AsyncGenerator[Batch, None]:
+        """Nothing."""
+        self.asked.set()
+        return
+        yield
+
+
+async def test_the_model_is_asked_while_the_asker_is_answered_and_no_turn_ends_before(home: House) -> None:
+    home.threads._ground.agent = agent = Prompt()  # type: ignore[assignment]
+    running = home.thread(home.born()).start_turn(words("Hello"))
+    with anyio.fail_after(SECONDS):
+        await agent.asked.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert not running.done.is_set()
+        running.show()
+        await running.done.wait()

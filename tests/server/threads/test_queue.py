@@ -121,7 +121,7 @@ async def test_a_report_can_be_moved_and_taken_out_but_not_edited(kin: Family) -
 async def test_nothing_is_put_into_the_queue_of_a_thread_that_takes_no_work(kin: Family) -> None:
     thread = kin.root()
     await kin.manager.settled()
-    await kin.manager.cascade.archive(thread.id)
+    await kin.manager.moves.archive(thread.id)
     with pytest.raises(InvalidRequest, match="archived"):
         kin.manager.get(thread.id).queue.add(words("x"), "c1")
 
@@ -218,7 +218,7 @@ async def test_a_start_by_hand_goes_past_a_pause_and_never_beside_a_turn(kin: Fa
     thread.queue.pause()
     a, b = (thread.queue.add(words(it), it) for it in ("a", "hold b"))
     running = thread.queue.start([thread.queue.find(b.id)])
-    running.shown.set()
+    running.show()
     with pytest.raises(InvalidRequest, match="already has an active or pending turn"):
         thread.queue.start([a])
     kin.voice.let_go("b")

@@ -122,7 +122,7 @@ async def test_a_thread_that_is_asked_for_is_read_at_once(rebuilding: tuple[Hous
     assert len(page["data"]) == 2
     assert {oldest, older} <= set(await listed(talk))
     refusal = await talk.refused("thread/read", threadId="01a1e24a-0000-7000-8000-000000000000")
-    assert refusal.message.startswith("thread not found")
+    assert refusal.message.startswith("thread not loaded")
 
 
 async def test_a_session_that_is_meant_by_its_id_is_opened_and_forked_at_once(
@@ -206,6 +206,28 @@ async def test_where_every_server_has_ended_well_no_list_waits(gated: tuple[Hous
         assert talk.heard("backgroundEvent") == []
         gate.set()
         await home.threads.knowledge.whole()
+
+
+async def test_logs_that_nobody_waits_for_are_looked_at_after_the_first_questions(
+    gated: tuple[House, list[str], anyio.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, ids, gate = gated
+    real, began = home.threads.durable.recover, anyio.Event()
+
+    async def recover(*args: Any) -> None:
+        began.set()
+        await real(*args)
+
+    monkeypatch.setattr(home.threads.durable, "recover", recover)
+    monkeypatch.setattr(recovering, "REST", 1e9)
+    gate.set()
+    async with home.talking() as talk:
+        assert await listed(talk) == ids
+        await anyio.wait_all_tasks_blocked()
+        assert not began.is_set()
+        with anyio.fail_after(20):
+            await home.threads.knowledge.whole()
+        assert began.is_set()
 
 
 async def test_where_one_has_not_a_list_waits_for_what_it_may_have_left(

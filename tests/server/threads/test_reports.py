@@ -196,7 +196,7 @@ async def test_who_outlives_its_parent_reports_to_the_nearest_that_lives(kin: Fa
     middle = kin.child(top, "hold middle", callback=CallbackConfig(enabled=False))
     child = kin.child(middle, "hold x", on_parent_close="abandon", callback=CallbackConfig())
     await kin.manager.settled()
-    await getattr(kin.manager.cascade, how)(middle.id)
+    await getattr(kin.manager.cascade if how == "close" else kin.manager.moves, how)(middle.id)
     assert child.owner is None
     kin.voice.let_go("x")
     await kin.quiet()
@@ -244,7 +244,7 @@ async def test_what_else_ends_a_turn_is_reported_too(kin: Family, how: str) -> N
     await kin.until(lambda: len(kin.told(top)) == 1)
     await kin.manager.settled()
     for it in (working, resting):
-        await getattr(kin.manager.cascade, how)(it.id)
+        await getattr(kin.manager.moves, how)(it.id)
     await kin.quiet()
     assert kin.told(top) == [(resting.id, "completed"), (working.id, "cancelled")]
 
@@ -341,13 +341,13 @@ async def test_the_queue_outlives_whatever_happens_to_its_thread(kin: Family) ->
     parent.queue.pause()
     child = kin.child(parent)
     await kin.until(lambda: parent.queue.entries and not child.state.rest.due_reports)
-    parent.compact().shown.set()
+    parent.compact().show()
     await kin.until(lambda: not parent.running and not parent.ending)
     await kin.manager.settled()
     turns = kin.store.index.turns(parent.id)
     parent.revert(turns[1].seq)
-    await kin.manager.cascade.archive(parent.id)
-    await kin.manager.cascade.unarchive(parent.id)
+    await kin.manager.moves.archive(parent.id)
+    await kin.manager.moves.unarchive(parent.id)
     await kin.manager.cascade.close(parent.id)
     await kin.again()
     assert kin.manager.rest(parent.id).queue[0].report is not None

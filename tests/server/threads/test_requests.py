@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+from tests.server.threads.disk import Disk
 from tests.server.threads.house import House, house
 from tests.support.approving import ASKING, Ledger, commands
 from tests.support.conformance import Conformance
@@ -96,7 +95,7 @@ async def test_whoever_comes_to_the_root_later_is_asked_too(home: House, ledger:
             await talk.ask("thread/resume", threadId=root, **({} if covers else {"descendants": False}))
             assert (await talk.question())["id"] == request_id
         await talk.ask("thread/unsubscribe", threadId=root)
-        assert home.threads.hub.questions.gave_up(talk, request_id, knows=True) is False  # type: ignore[arg-type]
+        assert home.threads.hub.questions.gave_up(talk, request_id) is False  # type: ignore[arg-type]
     async with home.talking() as talk:
         await talk.ask("thread/resume", threadId=child)
         await talk.decide(await talk.question(), "accept")
@@ -247,35 +246,6 @@ async def test_an_answer_may_come_before_its_call_has_been_taken_up_again(
         started = [it for it in talk.heard("item/started") if it["params"]["item"]["type"] == "commandExecution"]
         assert len(started) == 2
     assert ledger.words == ["one"]
-
-
-class Disk:
-    """Writes get to the disk when the test says so."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reached = anyio.Event()
-        self.open = anyio.Event()
-        self.open.set()
-        real = RolloutLog.sync
-
-        async def sync(log: RolloutLog) -> None:
-            if not self.open.is_set():
-                self.reached.set()
-                await self.open.wait()
-            await real(log)
-
-        monkeypatch.setattr(RolloutLog, "sync", sync)
-
-    @asynccontextmanager
-    async def busy(self) -> AsyncIterator[None]:
-        self.open = anyio.Event()
-        yield
-        self.open.set()
-
-
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    return Disk(monkeypatch)
 
 
 async def test_nothing_comes_of_an_answer_before_it_is_on_the_disk(home: House, ledger: Ledger, disk: Disk) -> None:

@@ -14,6 +14,7 @@ from threadloom.agent.history import text_of
 from threadloom.agent.sampling import ModelError, ToolCall
 from threadloom.agent.templates.policy import Policy
 from threadloom.agent.templates.resolve import Spawn
+from threadloom.agent.tools import asking
 from threadloom.threads.findings import SCHEMA, rendered
 from threadloom.threads.review import INTERRUPTED, Review
 from threadloom.threads.thread import Thread
@@ -47,7 +48,7 @@ def reviewer(**more: Any) -> Spawn:
 
 def begin(thread: Thread, **more: Any) -> Any:
     running = Review(thread, reviewer(**more), "current changes", "Review it.").begin()
-    running.shown.set()
+    running.show()
     return running
 
 
@@ -113,6 +114,7 @@ async def test_it_only_reads_and_has_nobody_else(loom: Studio) -> None:
         return run(turn)
 
     loom.manager._ground.agent.run = spy  # type: ignore[method-assign]
+    loom.manager._ground.tools[asking.NAME] = asking.RequestUserInput()
     await loom.ended(thread, begin(thread, deny=["update_plan"]))
     [turn] = seen
     assert (turn.read_only, turn.settings.sandbox_policy) == (True, ReadOnlySandboxPolicy())

@@ -95,7 +95,7 @@ async def test_saved_in_mid_turn_is_as_if_interrupted_there(loom: Studio) -> Non
     call = ToolCall("c1", "update_plan", '{"plan": []}')
     loom.model.will(("Half a ", gate, "sentence.", call))
     running = thread.start_turn([])
-    running.shown.set()
+    running.show()
     await until(lambda: thread.state.turn is not None and "Half a " in orjson.dumps(_texts(thread)).decode())
     await Sessions(loom.manager).save(thread.id, "half")
     gate.open.set()
@@ -122,7 +122,7 @@ async def test_a_tool_that_is_open_when_a_thread_is_saved_reads_aborted(loom: St
     gate = Gate()
     loom.model.will((gate, "ok"))
     running = thread.start_turn([])
-    running.shown.set()
+    running.show()
     await until(lambda: len(loom.model.asked) == 2)
     thread.emit(Aside([call]))
     await Sessions(loom.manager).save(thread.id, "open")
@@ -267,7 +267,7 @@ async def test_a_name_is_on_the_disk_before_anybody_hears_of_it(loom: Studio, mo
 async def test_ephemeral_and_archived_threads_cannot_be_saved(loom: Studio) -> None:
     fleeting, away = loom.born(ephemeral=True), loom.born()
     await loom.manager.settled()
-    await loom.manager.cascade.archive(away.id)
+    await loom.manager.moves.archive(away.id)
     with pytest.raises(InvalidRequest, match="is ephemeral and cannot be saved"):
         await Sessions(loom.manager).save(fleeting.id, "x")
     with pytest.raises(InvalidRequest, match="is archived; unarchive it first"):
@@ -288,7 +288,7 @@ async def test_a_deleted_thread_is_kept_for_its_name_and_goes_with_it(loom: Stud
     await loom.turn(thread, "one")
     sessions = Sessions(loom.manager)
     await sessions.save(thread.id, "core")
-    await loom.manager.cascade.delete(thread.id)
+    await loom.manager.moves.delete(thread.id)
     assert not loom.manager.exists(thread.id)
     assert logs(loom) == [f"{thread.id}*"]
     await loom.again()
@@ -303,7 +303,7 @@ async def test_a_deleted_thread_is_kept_for_its_name_and_goes_with_it(loom: Stud
     assert [it.status for it in loom.manager.reader.turns(made.id).data] == ["completed"]
     await sessions.delete("core")
     assert f"{thread.id}*" in logs(loom)  # the fork stands on it
-    await loom.manager.cascade.delete(made.id)
+    await loom.manager.moves.delete(made.id)
     assert logs(loom) == []
 
 
@@ -311,7 +311,7 @@ async def test_a_deleted_thread_is_kept_for_its_name_and_goes_with_it(loom: Stud
 async def test_a_name_that_is_taken_over_lets_a_deleted_thread_go(loom: Studio, anew: bool) -> None:
     thread = loom.born()
     await Sessions(loom.manager).save(thread.id, "core")
-    await loom.manager.cascade.delete(thread.id)
+    await loom.manager.moves.delete(thread.id)
     if anew:
         await rebuilt(loom)
     other = loom.born()
@@ -327,7 +327,7 @@ async def test_a_purge_takes_it_from_names_and_forks_and_the_forks_go_on_without
     made = saved(loom, "core")
     await loom.turn(made, "two")
     await loom.manager.settled()
-    await loom.manager.cascade.delete(thread.id, purge=True)
+    await loom.manager.moves.delete(thread.id, purge=True)
     assert logs(loom) == [made.id]
     with pytest.raises(InvalidRequest, match="there is no saved session or thread `core`"):
         Sessions(loom.manager).find("core")

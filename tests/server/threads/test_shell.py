@@ -56,7 +56,7 @@ async def test_beside_an_answer_it_is_read_behind_it_in_the_same_turn(loom: Stud
     thread, gate = loom.born(), Gate()
     loom.model.will(("One, ", gate, "two."), "I see.")
     running = thread.start_turn(words("Count"))
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
     begin(thread, host, "echo weft")
@@ -76,7 +76,7 @@ async def test_an_interrupted_answer_loses_nothing_of_it(loom: Studio, host: Hos
     thread, gate = loom.born(), Gate()
     loom.model.will(("One, ", gate))
     running = thread.start_turn(words("Count"))
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
     begin(thread, host, "echo weft")
@@ -140,7 +140,7 @@ async def test_a_turn_that_ends_while_a_command_starts_leaves_it_to_itself(loom:
     thread, gate, slow = loom.born(), Gate(), Slow(host)
     loom.model.will(("One.", gate))
     running = thread.start_turn(words("Count"))
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
         begin(thread, slow, "echo weft")
@@ -159,7 +159,7 @@ async def test_a_command_is_given_up_before_it_has_started(loom: Studio, host: H
     thread, gate, slow = loom.born(), Gate(), Slow(host)
     loom.model.will(("One.", gate))
     running = thread.start_turn(words("Count"))
-    running.shown.set()
+    running.show()
     with anyio.fail_after(SECONDS):
         await gate.reached.wait()
         begin(thread, slow, "touch made")

@@ -29,7 +29,7 @@ def sources(thread: Thread) -> list[str]:
 
 async def turn(loom: Studio, thread: Thread, content: Any, **more: Any) -> None:
     running = thread.start_turn(content, **more)
-    running.shown.set()
+    running.show()
     assert await loom.ended(thread, running) == "completed"
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import anyio
 import pytest
 from tests.server.threads.house import House, Stubborn, words
-from tests.support.talk import SECONDS, Message, Talk, said, story, text_of
+from tests.support.talk import SECONDS, Message, Refusal, Talk, said, story, text_of
 
+from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
 from threadloom.threads.birth import Birth
+from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 
 
@@ -241,6 +244,29 @@ async def test_a_child_is_taken_up_with_its_owners_and_without_its_siblings(home
         assert "shutdown" not in {it["status"] for it in seen}
 
 
+async def test_what_an_earlier_close_took_is_not_taken_up_after_a_later_one(home: House) -> None:
+    async with home.talking() as talk:
+        tree = await family(home, talk)
+        await talk.ask("thread/close", threadId=tree.first)
+        await talk.ask("thread/resume", threadId=tree.deep)  # with its owner, and without its sibling
+        for closed in (tree.root, tree.first):  # from further up, and called on its owner
+            await talk.ask("thread/close", threadId=closed)
+            await talk.ask("thread/resume", threadId=tree.first)
+            assert home.threads.status(tree.deep) != "shutdown"
+            assert home.threads.status(tree.deeper) == "shutdown", f"it went before {closed} did"
+
+
+async def test_what_another_close_has_shut_down_since_keeps_what_it_owns(home: House) -> None:
+    async with home.talking() as talk:
+        tree = await family(home, talk)
+        await talk.ask("thread/close", threadId=tree.root)
+        await talk.ask("thread/resume", threadId=tree.deep)  # and its owners: its sibling stays as that close left it
+        await talk.ask("thread/close", threadId=tree.first)
+        await talk.ask("thread/resume", threadId=tree.root)
+        seen = (await talk.ask("thread/tree", threadId=tree.root))["data"]
+        assert {it["threadId"] for it in seen if it["status"] != "shutdown"} == {tree.root, tree.second}
+
+
 # ── interrupt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -256,6 +282,21 @@ async def test_an_interrupt_leaves_children_alone_unless_told_otherwise(home: Ho
         assert ended[0] == tree.root
         assert set(ended[1:]) == {tree.deep, tree.deeper, tree.first}
         assert home.thread(tree.second).running is not None
+
+
+async def test_an_interrupt_of_all_ends_them_on_a_full_disk_too(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the queues wait cannot be written then; what runs must not run on for that."""
+
+    def refused(*arguments: Any) -> None:
+        raise StoreError("No space left on device.")
+
+    async with home.talking() as talk:
+        tree = await family(home, talk)
+        turns = [home.speak(it, "wait") for it in (tree.root, tree.first, tree.deep)]
+        with monkeypatch.context() as full:
+            full.setattr(RolloutLog, "append", refused)
+            await talk.ask("turn/interrupt", threadId=tree.root, turnId="", cascade=True)
+            assert all(it.done.is_set() for it in turns)
 
 
 # ── archive, unarchive, delete ────────────────────────────────────────────────────────────────────────────────────────
@@ -279,6 +320,36 @@ async def test_an_archive_takes_the_subtree_and_unarchive_brings_back_what_it_to
         assert back == [tree.root, tree.second, tree.first, tree.deep]
         listed = (await talk.ask("thread/list", kinds, archived=True))["data"]
         assert [it["id"] for it in listed] == [tree.deeper]
+
+
+def lose(thread: Thread, home: House) -> None:
+    """Somebody removes a log by hand."""
+    home.threads.unload(thread)
+    Path(thread.state.rest.thread.path or "").unlink()
+
+
+@pytest.mark.parametrize("verb", ["close", "archive", "delete"])
+async def test_one_log_that_is_gone_keeps_nothing_else_from_ending(home: House, verb: str) -> None:
+    async with home.talking() as talk:
+        tree = await family(home, talk)
+        running = home.speak(tree.second, "wait")
+        await home.threads.knowledge.whole()  # from the next start on, nobody would list it
+        lose(home.thread(tree.deep), home)
+        await home.threads.settled()
+        with pytest.raises(Refusal, match=tree.deep):
+            await talk.ask(f"thread/{verb}", threadId=tree.deep)
+        answer = await talk.ask(f"thread/{verb}", threadId=tree.root)
+        assert running.done.is_set()
+        told = {"close": "closed"}.get(verb, f"{verb}d")
+        ended = [it["params"]["threadId"] for it in talk.heard(f"thread/{told}")]
+        if verb == "delete":  # it is in no list any more
+            assert ended == tree.order
+            assert not home.threads.exists(tree.deep)
+        else:
+            assert ended == tree.order[1:]
+        if verb == "close":
+            first = answer["report"][0]
+            assert (first["threadId"], first["after"], first["how"]) == (tree.deep, first["before"], "already")
 
 
 async def test_whoever_followed_an_archived_thread_follows_it_no_longer(home: House) -> None:
@@ -359,7 +430,8 @@ async def test_children_say_where_they_come_from(home: House) -> None:
         assert [it["id"] for it in children["data"]] == [tree.second, tree.first]
         everyone = await talk.ask("thread/list", ancestorThreadId=tree.root, sortDirection="asc")
         assert [it["id"] for it in everyone["data"]] == [tree.first, tree.deep, tree.deeper, tree.second]
-        # A list that asks for nothing shows what people started.
+        # A list that asks for nothing shows what people started, once they have.
+        await talk.turn(tree.root, "echo Here.")
         assert [it["id"] for it in (await talk.ask("thread/list"))["data"]] == [tree.root]
         for kinds in (["subAgent"], ["subAgentThreadSpawn"]):
             assert len((await talk.ask("thread/list", sourceKinds=kinds))["data"]) == 4

@@ -2,331 +2,279 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
-from itertools import chain
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
-import orjson
-from anyio.lowlevel import checkpoint
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from tests.server.threads.house import words
-from tests.support.clocks import FakeClock
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from tests.support.census import come, gone, marked
 from tests.support.counts import count
+from tests.support.tree_logs import Told, conserved, logs
+from tests.support.tree_nursery import Nursery, Server, nursing
 
-from threadloom.agent.base import Agent, Batch, TurnInput
-from threadloom.agent.collab.base import SpawnOrder
-from threadloom.agent.collab.validate import Refused
-from threadloom.agent.history import text_of
-from threadloom.app import App
-from threadloom.config import Settings
-from threadloom.events import Record
-from threadloom.threads.birth import Birth
-from threadloom.threads.manager import Manager
 from threadloom.threads.stopping import GRACE, LAST
-from threadloom_protocol.errors import InvalidRequest
-from threadloom_protocol.v2.thread import ThreadStartParams
-from threadloom_protocol.v2.tree import ClosedThread
 
-SECONDS = 30.0
-WIDE = {"agents.max_depth": 8, "agents.max_threads": 200}
-STEP = 0.5  # seconds of the fake clock that pass at a time
-FOR_EVER = 1000.0  # seconds of the fake clock: nobody waits so long
+KILLED = -9
+STEPS = 20  # of a run
+CLOCK = (GRACE + LAST) * 1000  # milliseconds that a close may take
+STAYING = 2  # processes of a command
+
+# Two processes that mind no TERM; one of them is in a session of its own, where no group or terminal reaches it.
+UNRULY = """\
+export LOOM={mark}; trap '' TERM HUP INT
+setsid sleep 1000 </dev/null >/dev/null 2>&1 &
+echo ready; exec sleep 1000"""
+
+
+class Prompt(NamedTuple):
+    """What an agent is asked."""
+
+    text: str
+    within: bool | None = None  # it runs a command: its turn waits for that, or leaves it to itself
+
+
+def spoken(prompt: Prompt, mark: str) -> str:
+    """As the rehearsal takes it."""
+    if prompt.within is None:
+        return prompt.text
+    order = {"cmd": UNRULY.format(mark=mark), "login": False, "yield_time_ms": 30_000 if prompt.within else 250}
+    return f"call exec_command {json.dumps(order)}\n{prompt.text}"
+
 
 place = st.integers(0, 30)
-prompt = st.sampled_from(["wait", "say 3 words", "fail", "stubborn 1", "stubborn 5.5", "stubborn 100"])
-operation = st.one_of(
-    st.tuples(st.just("spawn"), place, prompt, st.booleans()),
-    st.tuples(st.just("input"), place, prompt),
-    st.tuples(st.just("interrupt"), place, st.booleans()),
-    st.tuples(st.just("close"), place),
-    st.tuples(st.just("closeTwice"), place),
-    st.tuples(st.just("resume"), place),
-    st.tuples(st.just("crash"), st.none() | st.integers(1, 12)),
+cuts = st.none() | st.integers(1, 25)  # records until the server ends, of whatever is written from then on
+prompts = st.sampled_from(
+    [
+        *map(Prompt, ["wait", "wait", "say 3 words", "fail", "stubborn 1", "stubborn 5.5", "stubborn 100"]),
+        Prompt("wait", within=True),
+        Prompt("echo It runs on.", within=False),
+    ]
 )
 
 
-class Slow:
-    """An agent that, asked to be `stubborn`, does not mind being cancelled for so many seconds of a fake clock."""
-
-    def __init__(self, usual: Agent, clock: FakeClock) -> None:
-        self._usual = usual
-        self._clock = clock
-        self.compact = usual.compact
-        self.held: set[str] = set()  # threads in such a turn
-
-    async def run(self, turn: TurnInput) -> AsyncGenerator[Batch, None]:
-        """See `Agent.run`."""
-        asked = text_of(turn.history()[-1].get("content"))
-        if asked.startswith("stubborn "):
-            self.held.add(turn.thread_id)
-            with anyio.CancelScope(shield=True):
-                await self._clock.until(self._clock.now() + float(asked.removeprefix("stubborn ")))
-            self.held.discard(turn.thread_id)
-            return
-        async with aclosing(self._usual.run(turn)) as batches:
-            async for batch in batches:
-                yield batch
+births = st.lists(st.tuples(place, prompts, st.booleans()), min_size=1, max_size=10)
 
 
-class Told(NamedTuple):
-    """What the log of a thread says of it, read without the server."""
+class Tree(RuleBasedStateMachine):
+    """A tree, and what must be true of it. What was answered has happened; what was cut short may have."""
 
-    owner: str | None
-    freed: bool
-    closed: bool
-
-
-def told(log: Path) -> tuple[str, Told]:
-    """A thread, as its log has it."""
-    header, *lines = [orjson.loads(it) for it in log.read_bytes().split(b"\n")[:-1]]
-    closed = freed = False
-    for it in lines:
-        freed |= any(mark.get("@") == "freed" for mark in it.get("model") or ())
-        if it.get("method") == "thread/closed" and it["params"]["reason"] == "closed":
-            closed = True
-        elif it.get("method") == "thread/status/changed" and it["params"]["status"]["type"] != "notLoaded":
-            closed = False
-    return header["threadId"], Told(header["owner"], freed, closed)
-
-
-class Life:
-    """A tree, and what must be true of it."""
-
-    def __init__(self, room: Path) -> None:
-        self.room = room
-        self.lives = 0
+    def __init__(self, nursery: Nursery) -> None:
+        super().__init__()
+        self.nursery = nursery
+        self.room = Path(tempfile.mkdtemp(prefix="tree-"))
         self.born: dict[str, str | None] = {}  # id → who spawned it
-        self.manager: Manager
-        self.clock: FakeClock
-        self._cut_in: int | None = None  # records until the server is killed
-        self._kept: set[str] = set()  # those that were there when it was
+        self.mark = f"loom-{secrets.token_hex(8)}"
+        self.runs: dict[str, str] = {}  # mark → the thread whose command carries it
+        self.marks = 0
+        self.armed = False  # the server will end in the middle of something
+        self.server: Server = nursery.born(self.room)
+
+    @initialize(births=births)
+    def grow(self, births: list[tuple[int, Prompt, bool]]) -> None:
+        self.tried("begin")
+        root = self.tried("root", cwd=str(self.room))
+        assert root is not None
+        self.born[root["id"]] = None
+        for at, prompt, abandon in births:
+            self._spawn(at, prompt, abandon=abandon)
+
+    def teardown(self) -> None:
+        try:
+            self.server.kill()
+            assert self.server.buried() == KILLED
+            anyio.run(gone, (), self.mark)
+            conserved(self.logs())
+            assert "Traceback" not in self.errors
+        finally:
+            shutil.rmtree(self.room)
 
     @property
-    def home(self) -> Path:
-        return self.room / str(self.lives)
+    def errors(self) -> str:
+        return (self.room / "stderr.log").read_text()
 
-    @asynccontextmanager
-    async def alive(self) -> AsyncIterator[None]:
-        """A server on what the last one left."""
-        async with App(Settings(self.home, WIDE)).running() as app:
-            self.manager, self.clock = app.threads, FakeClock()
-            self.manager.cascade.clock = self.clock
-            self.slow = self.manager._ground.agent = Slow(self.manager._ground.agent, self.clock)
-            self._publish, self.manager.hub.publish = self.manager.hub.publish, self._published  # type: ignore[method-assign]
-            await self.manager.upkeep.take_up()
-            self._found()
-            try:
-                yield
-            finally:
-                self.clock.move(FOR_EVER)  # nobody is stubborn any more
+    # ── lives ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _found(self) -> None:
-        """Whoever was born before the last server was killed is there; one that was just being born may be."""
-        logs = self._logs()
-        assert self._kept <= logs.keys() <= self.born.keys()
-        self.born = {it: by for it, by in self.born.items() if it in logs}
+    def tried(self, deed: str, **wanted: Any) -> dict[str, Any] | None:
+        """What came of a deed; none where the server ended in the middle of it, and another is there now."""
+        answer = self.server.ask(deed, wanted)
+        if answer is None:
+            assert self.armed, self.errors
+            self.again(spawning=wanted["parent"] if deed == "spawn" else None)
+            return None
+        assert "fault" not in answer, answer["fault"]
+        return answer
 
-    def _logs(self) -> dict[str, Told]:
-        return dict(map(told, self.home.rglob("*.jsonl")))
+    def again(self, *, spawning: str | None = None, cut: int | None = None) -> None:
+        """The server has been killed: nothing that it ran is left, and the next one finds what was."""
+        assert self.server.buried() == KILLED, self.errors
+        anyio.run(gone, (), self.mark)
+        self.runs.clear()
+        found = self.logs()
+        assert self.born.keys() <= found.keys()
+        more = {it: found[it].parent for it in found.keys() - self.born.keys()}
+        assert list(more.values()) in ([], [spawning]), "only one that was just being born may be new"
+        self.born |= more
+        self.server, self.armed = self.nursery.born(self.room), False
+        self.arm(cut)
+        if (begun := self.tried("begin")) is not None:
+            assert begun["cutShort"] == []
+            assert not any(it.closing for it in self.logs().values()), "every close was carried on"
 
-    # ── the end of a process ──────────────────────────────────────────────────────────────────────────────────────
+    @rule(cut=cuts)
+    def kill(self, cut: int | None) -> None:
+        """Now; the next one may be, too, in the middle of taking up what this one leaves."""
+        self.server.kill()
+        self.again(cut=cut)
 
-    @property
-    def cut(self) -> bool:
-        """Whether the server was killed."""
-        return self._next.exists()
-
-    @property
-    def _next(self) -> Path:
-        return self.room / str(self.lives + 1)
-
-    def crash(self, records: int | None) -> None:
-        """Kill the server: now, or in the middle of what comes next, after so many records."""
-        self._cut_in = records
-        if records is None:
-            self.kill()
-
-    def kill(self) -> None:
-        """What the disk holds at this moment is what a killed server leaves.
-
-        The index is being written by a thread: what would be torn in a copy is left out, and made from the logs.
-        """
-        shutil.copytree(self.home, self._next, ignore=shutil.ignore_patterns("index.sqlite*"))
-        self._kept, self._cut_in = set(self.born), None
-
-    def _published(self, records: Sequence[Record]) -> None:
-        self._publish(records)
-        if self._cut_in is not None and not self.cut:
-            self._cut_in -= 1
-            if self._cut_in <= 0:
-                self.kill()
+    def arm(self, cut: int | None) -> None:
+        """Let the server end by itself, in the middle of whatever comes next."""
+        if cut is not None and self.tried("cut", records=cut) is not None:
+            self.armed = True
 
     # ── what happens ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def any(self, at: int) -> str:
-        return list(self.born)[at % len(self.born)]
+        """One of them; as a rule one that lives."""
+        found = self.logs()
+        alive = [it for it in self.born if not found[it].closed]
+        choice = [*alive, *alive, *self.born]
+        return choice[at % len(choice)]
 
-    def root(self) -> None:
-        made = self.manager.start(Birth(settings=self.manager.defaults.settings(ThreadStartParams())))
-        made.announce()
-        self.born[made.id] = None
+    def logs(self) -> dict[str, Told]:
+        return logs(self.room / "home")
 
-    def spawn(self, at: int, prompt: str, abandon: bool) -> None:
+    def speak(self, prompt: Prompt, ask: Callable[[str, bool], dict[str, Any] | None]) -> dict[str, Any] | None:
+        """Ask for something; the processes of a command are known by their mark from then on."""
+        self.marks += 1
+        mark = f"{self.mark}-{self.marks}-"
+        runs = prompt.within is not None
+        answer = ask(spoken(prompt, mark), runs)
+        if runs and answer is not None and "id" in answer:
+            self.runs[mark] = answer["id"]
+            if not self.armed:
+                anyio.run(come, mark, STAYING)
+        return answer
+
+    @rule(at=place, prompt=prompts, abandon=st.booleans(), cut=cuts)
+    def spawn(self, at: int, prompt: Prompt, abandon: bool, cut: int | None) -> None:
+        self.arm(cut)
+        self._spawn(at, prompt, abandon=abandon)
+
+    def _spawn(self, at: int, prompt: Prompt, *, abandon: bool) -> None:
         parent = self.any(at)
-        held = self.manager.rest(parent).settings
-        order = SpawnOrder(
-            content=[{"type": "text", "text": prompt}],
-            model=held.model,
-            model_provider=held.model_provider,
-            reasoning_effort=None,
-            sandbox=held.sandbox_policy,
-            cwd=held.cwd,
-            on_parent_close="abandon" if abandon else "cancel",
-        )
-        closed = self.manager.status(parent) == "shutdown"
-        try:
-            self.born[self.manager.branch(parent).spawn(order)] = parent
-        except Refused:
-            assert closed, "only the dead may not have children here"
-        else:
-            assert not closed
 
-    def input(self, at: int, prompt: str) -> None:
-        thread_id = self.any(at)
-        with suppress(InvalidRequest):
-            self.manager.get(thread_id).start_turn(words(prompt)).shown.set()
+        def ask(text: str, runs: bool) -> dict[str, Any] | None:
+            return self.tried("spawn", parent=parent, prompt=text, abandon=abandon, runs=runs)
 
-    async def interrupt(self, at: int, cascade: bool) -> None:
-        thread_id = self.any(at)
+        if (made := self.speak(prompt, ask)) is not None:
+            assert made["going"] == ("refused" in made), "only the dead and the dying may not have children here"
+            if "id" in made:
+                self.born[made["id"]] = parent
 
-        async def interrupt() -> None:
-            if cascade:
-                await self.manager.cascade.interrupt(thread_id)
-            await self.manager.get(thread_id).interrupt(by_user=True)
+    @rule(at=place, prompt=prompts, cut=cuts)
+    def input(self, at: int, prompt: Prompt, cut: int | None) -> None:
+        self.arm(cut)
+        thread = self.any(at)
 
-        await self._pass(FOR_EVER, interrupt)
+        def ask(text: str, runs: bool) -> dict[str, Any] | None:
+            heard = self.tried("input", thread=thread, prompt=text, runs=runs)
+            assert heard is None or not (heard["taken"] and heard["going"])
+            return {"id": thread} if heard is not None and heard["taken"] else None
 
-    async def close(self, at: int) -> None:
-        thread_id = self.any(at)
-        await self.manager.settled()
-        expected = self.manager.cascade.order(thread_id)
-        dry = await self.manager.cascade.close(thread_id, dry_run=True)
-        [report] = await self._closed(thread_id, 1)
-        assert [it.thread_id for it in report] == [it.thread_id for it in dry] == expected
-        left = {it.thread_id for it in report if it.how == "unverified"}
-        assert {it.after for it in report if it.thread_id not in left} <= {"shutdown"}
-        self._children_first(expected)
-        await self._pass(FOR_EVER, lambda: self._shut_down(left))  # it was carried on
+        self.speak(prompt, ask)
 
-    async def closeTwice(self, at: int) -> None:  # noqa: N802 (named as the operation)
-        one, other = await self._closed(self.any(at), 2)
-        assert one == other
-        await self._pass(FOR_EVER, lambda: self._shut_down({it.thread_id for it in one}))
+    @rule(at=place, cascade=st.booleans(), cut=cuts)
+    def interrupt(self, at: int, cascade: bool, cut: int | None) -> None:
+        self.arm(cut)
+        self.tried("interrupt", thread=self.any(at), cascade=cascade)
 
-    async def _closed(self, thread_id: str, times: int) -> list[list[ClosedThread]]:
-        """The reports of closes, none of which may need more than its clock has: no more time passes here."""
-        reports: list[list[ClosedThread]] = []
+    @rule(at=place, times=st.sampled_from([1, 1, 2]), patient=st.booleans(), cut=cuts)
+    def close(self, at: int, times: int, patient: bool, cut: int | None) -> None:
+        self.arm(cut)
+        closed = self.tried("close", thread=self.any(at), times=times, patient=patient)
+        if closed is not None:
+            self.judge(closed)
 
-        async def close() -> None:
-            reports.append(await self.manager.cascade.close(thread_id))
+    def judge(self, closed: dict[str, Any]) -> None:
+        """A close touches what it said it would, children first, within its clock; two at once are one."""
+        [report, *others] = closed["reports"]
+        assert all(it == report for it in others)
+        assert [it["threadId"] for it in report] == closed["dry"] == closed["order"]
+        assert closed["intruders"] == []
+        for at, it in enumerate(closed["order"]):
+            assert closed["owners"][it] not in closed["order"][:at], "nothing goes before what it owns"
+        for it in report:
+            assert it["ms"] <= CLOCK
+            assert it["after"] == "shutdown" or it["how"] == "unverified"
 
-        await self._pass(GRACE + LAST, *[close] * times)
-        assert all(it.ms is not None and it.ms <= (GRACE + LAST) * 1000 for it in chain(*reports))
-        return reports
+    @rule(at=place)
+    def close_again(self, at: int) -> None:
+        """What is shut down stays so, and that is a success."""
+        shut = [it for it, told in self.logs().items() if told.closed]
+        closed = self.tried("close", thread=shut[at % len(shut)]) if shut else None
+        if closed is not None:
+            self.judge(closed)
+            assert {it["how"] for it in closed["reports"][0]} == {"already"}
 
-    async def _shut_down(self, ids: set[str]) -> None:
-        while any(self.manager.status(it) != "shutdown" for it in ids):
-            await checkpoint()
-        await self.manager.cascade.finished(next(iter(ids), next(iter(self.born))))
+    @rule(at=place, cut=cuts)
+    def resume(self, at: int, cut: int | None) -> None:
+        self.arm(cut)
+        resumed = self.tried("resume", thread=self.any(at))
+        assert resumed is None or resumed["left"] == [], "what the close took is back"
 
-    async def _pass(self, most: float, *works: Callable[[], Awaitable[None]]) -> None:
-        """Let time pass until something is done, but no more than so much."""
-        done = 0
+    @rule()
+    def wait(self) -> None:
+        """Whatever is stubborn gives in, and what was being closed is."""
+        if self.tried("wait") is not None:
+            assert not any(it.closing for it in self.logs().values())
 
-        async def run(work: Callable[[], Awaitable[None]]) -> None:
-            nonlocal done
-            await work()
-            done += 1
+    # ── what holds ────────────────────────────────────────────────────────────────────────────────────────────────
 
-        async with anyio.create_task_group() as tasks:
-            for work in works:
-                tasks.start_soon(run, work)
-            passed = 0.0
-            while done < len(works) and passed < most:
-                await self._only_stubborn()
-                step = STEP if most < FOR_EVER else most
-                if done < len(works):
-                    self.clock.move(step)
-                    passed += step
+    @invariant()
+    def holds(self) -> None:
+        """In the logs, for those who ask the server, and for those who look at processes."""
+        if not self.born:
+            return
+        found, standing = self.seen()
+        assert {it: told.parent for it, told in found.items()} == self.born
+        conserved(found)
+        for it, told in found.items():
+            shut, owner, session, root = standing[it]
+            assert (shut, owner, session) == (told.closed, told.owner, root), it
+        for mark in [mark for mark, thread in self.runs.items() if found[thread].closed]:
+            assert marked(mark) == set(), "no process outlives its thread"
+            del self.runs[mark]
 
-    async def _only_stubborn(self) -> None:
-        """Return once nothing ends by itself any more."""
-        await self.manager.settled()
-        for _ in range(20):
-            await checkpoint()
-        while any(it.ending is not None and it.id not in self.slow.held for it in self.manager.loaded.values()):
-            await checkpoint()
-
-    async def resume(self, at: int) -> None:
-        thread_id = self.any(at)
-        taken = self._taken_with(thread_id)
-        await self.manager.cascade.reopen(thread_id)
-        assert all(self.manager.status(it) != "shutdown" for it in taken)
-
-    def _taken_with(self, thread_id: str) -> list[str]:
-        """What the close of a thread took, as each has it in its record."""
-        rest = self.manager.rest(thread_id)
-        if not rest.closed:
-            return [thread_id]
-        below = [thread_id, *self.manager.lineage.descendants(thread_id)]
-        return [it for it in below if self.manager.rest(it).closed_by == rest.closed_by]
-
-    def _children_first(self, order: list[str]) -> None:
-        for at, it in enumerate(order):
-            owner = self.manager.lineage.parent(it)
-            assert owner not in order[:at], f"{owner} went before what it owned"
-
-    def check(self) -> None:
-        """Nothing is lost, and nothing that is shut down has a live child: in the logs, and for those who ask."""
-        logs = self._logs()
-        assert logs.keys() == self.born.keys()
-        assert {it: told.owner for it, told in logs.items()} == self.born
-        for it, told in logs.items():
-            owner = None if told.freed else told.owner
-            assert (self.manager.status(it) == "shutdown", self.manager.lineage.parent(it)) == (told.closed, owner)
-            assert told.closed or owner is None or not logs[owner].closed, f"{it} outlived {owner}"
-            assert self.manager.rest(it).thread.session_id == self.manager.lineage.origin(it)[-1]
-
-
-async def run(room: Path, operations: list[tuple[Any, ...]]) -> None:
-    life = Life(room)
-    left = list(operations)
-    with anyio.fail_after(SECONDS):
+    def seen(self) -> tuple[dict[str, Told], dict[str, Any]]:
+        """The logs, and what the server says of the same moment: a close that nobody waits for may come to its end."""
         while True:
-            async with life.alive():
-                if not life.born:
-                    life.root()
-                life.check()
-                while left and not life.cut:
-                    name, *arguments = left.pop(0)
-                    done = getattr(life, name)(*arguments)
-                    if done is not None:
-                        await done
-                    life.check()
-                killed = life.cut
-            if not killed:
-                return
-            life.lives += 1
+            found = self.logs()
+            standing = self.tried("look", ids=list(found))
+            if standing is not None and self.logs() == found:
+                return found, standing
 
 
-@settings(max_examples=count(300), deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(operation, min_size=3, max_size=20))
-def test_whatever_happens_the_tree_holds_together(operations: list[tuple[Any, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as room:
-        anyio.run(run, Path(room), operations)
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    with nursing(tmp_path_factory.mktemp("nursery")) as found:
+        yield found
+
+
+def test_whatever_happens_the_tree_holds_together(nursery: Nursery) -> None:
+    run_state_machine_as_test(
+        lambda: Tree(nursery),
+        settings=settings(
+            max_examples=count(300),
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

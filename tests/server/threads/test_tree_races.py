@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from anyio.lowlevel import checkpoint
 from tests.server.threads.house import House, Stubborn
 from tests.support.talk import SECONDS, Refusal, Talk, text_of
 
+from threadloom.agent.base import Batch, TurnInput
 from threadloom.agent.collab.base import SpawnOrder
+from threadloom_protocol.errors import InvalidRequest
 
 
 def spawn(home: House, parent: str, prompt: str) -> str:
@@ -110,6 +114,38 @@ async def test_a_resume_in_the_middle_of_a_close_comes_after_it(home: House) -> 
         assert statuses == ["pendingInit", "completed", "shutdown"]
 
 
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("far", ["sealed", "closed"])
+async def test_a_close_that_begins_while_a_thread_is_resumed_leaves_nothing_live_under_the_dead(
+    home: House, monkeypatch: pytest.MonkeyPatch, closed: bool, far: str
+) -> None:
+    """The resume waits for the lists when somebody closes the root; that one comes as far as it can meanwhile."""
+    async with home.talking() as talk, home.talking() as other:
+        root = (await talk.start())["id"]
+        child = spawn(home, root, "echo done")
+        await talk.until("turn/completed", threadId=child)
+        if closed:
+            await talk.ask("thread/close", threadId=child)
+        settled, closing = home.threads.settled, list[Any]()
+
+        async def meanwhile(thread_id: str | None = None) -> None:
+            await settled(thread_id)
+            if not closing:
+                closing.append(await other.send("thread/close", {"threadId": root}))
+                if far == "closed":
+                    await other.until("thread/closed", threadId=root)
+                with anyio.fail_after(SECONDS):
+                    while root in home.threads.loaded and not home.thread(root).sealed:
+                        await checkpoint()
+
+        monkeypatch.setattr(home.threads, "settled", meanwhile)
+        resumed = await talk.ask("thread/resume", threadId=child)
+        await other.answer(closing[0])
+        assert home.threads.status(child) == "completed"
+        assert home.threads.status(root) != "shutdown"
+        assert resumed["seq"] == home.thread(child).seq, "the snapshot is of the thread that is in memory now"
+
+
 async def test_a_question_of_a_child_that_closes_is_taken_back_and_nothing_runs(home: House, tmp_path: Path) -> None:
     async with home.talking() as talk:
         root = (await talk.start(cwd=str(tmp_path), approvalPolicy="untrusted"))["id"]
@@ -127,6 +163,52 @@ async def test_a_question_of_a_child_that_closes_is_taken_back_and_nothing_runs(
         )
         assert item["status"] == "declined"
         assert not (tmp_path / "made").exists()
+
+
+async def asking(home: House, talk: Talk, folder: Path) -> tuple[str, str, Any]:
+    """A root at work, and a child that wants to start an agent elsewhere: its question is put in the root's turn."""
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    root = (await talk.start(cwd=str(folder)))["id"]
+    await talk.begin(root, "wait")
+    child = spawn(home, root, call("spawn_agent", message="wait", working_directory=str(elsewhere)))
+    question = await talk.question()
+    assert (question["params"]["threadId"], question["params"]["origin"]) == (root, [child, root])
+    return root, child, question
+
+
+@pytest.mark.parametrize("how", ["interrupt", "close"])
+async def test_a_question_in_the_owners_turn_is_taken_back_when_the_agent_ends_that_asks(
+    home: House, tmp_path: Path, how: str
+) -> None:
+    """Otherwise the user is asked for somebody who is gone, and the owner waits for an approval that nobody needs."""
+    async with home.talking() as talk:
+        root, child, question = await asking(home, talk, tmp_path)
+        if how == "close":
+            await talk.ask("thread/close", threadId=child)
+        else:
+            await home.thread(child).interrupt(by_user=True)
+        assert (await talk.until("serverRequest/resolved", threadId=root))["requestId"] == question["id"]
+        item = (await talk.until("item/completed", threadId=root))["item"]
+        assert (item["type"], item["status"]) == ("commandExecution", "declined")
+        status = (await talk.ask("thread/read", threadId=root))["thread"]["status"]
+        assert status == {"type": "active", "activeFlags": []}
+
+
+@pytest.mark.parametrize("decision", ["accept", "decline"])
+async def test_a_question_in_the_owners_turn_is_put_again_in_the_agents_own_when_that_ends(
+    home: House, tmp_path: Path, decision: str
+) -> None:
+    """The user has said neither yes nor no, so nobody may say it in the user's place."""
+    async with home.talking() as talk:
+        root, child, _ = await asking(home, talk, tmp_path)
+        await home.thread(root).interrupt(by_user=True)
+        again = await talk.question(threadId=child)
+        assert again["params"]["origin"] == [child, root]
+        await talk.decide(again, decision)
+        ended = await talk.until("turn/completed", threadId=child)
+        assert ended["turn"]["status"] == "completed"
+        assert len(home.threads.lineage.children(child)) == (decision == "accept")
 
 
 async def test_a_close_while_a_birth_waits_for_its_approval_lets_nothing_be_born(home: House, tmp_path: Path) -> None:
@@ -170,4 +252,54 @@ async def test_what_is_put_away_twice_at_once_goes_one_after_the_other(home: Hou
         told = [it for it in talk.log if it.get("method") in ("thread/archived", "thread/deleted")]
         places = [(it["params"]["threadId"], it["params"]["seq"]) for it in told]
         assert len(set(places)) == len(places), "no seq was given out twice"
-        assert home.threads.cascade._orders == {}
+        assert home.threads.moves._orders == {}
+
+
+class Gated:
+    """An agent whose turns each last, whatever they are told, until the gate of their thread is open."""
+
+    def __init__(self) -> None:
+        self.gates: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)
+
+    async def run(self, turn: TurnInput) -> AsyncGenerator[Batch, None]:
+        """Nothing, until it is let go."""
+        with anyio.CancelScope(shield=True):
+            await self.gates[turn.thread_id].wait()
+        return
+        yield
+
+
+@pytest.mark.parametrize("how", ["archive", "delete"])
+async def test_what_is_closed_while_it_is_put_away_leaves_memory_once(home: House, how: str) -> None:
+    """The close of a part is over long before the rest can go; somebody writes in that part meanwhile."""
+    async with home.talking() as talk, home.talking() as other:
+        gated = home.threads._ground.agent = Gated()  # type: ignore[assignment]
+        root = (await talk.start())["id"]
+        quick, late = spawn(home, root, "anything"), spawn(home, root, "anything")
+        for it in (quick, late):
+            await talk.until("turn/started", threadId=it)
+        closing = await talk.send("thread/close", {"threadId": quick})
+        going = await other.send(f"thread/{how}", {"threadId": root})
+        with anyio.fail_after(SECONDS):
+            while not home.thread(late).sealed:
+                await checkpoint()
+        gated.gates[quick].set()
+        assert [it["how"] for it in (await talk.answer(closing))["report"]] == ["cooperative"]
+        await talk.ask("thread/note/set", threadId=quick, note="between the two")
+        gated.gates[late].set()
+        await other.answer(going)
+        gone = {(await talk.until(f"thread/{how}d"))["threadId"] for _ in range(3)}
+        assert gone == {quick, late, root}
+        told = [it["params"]["seq"] for it in talk.log if it.get("params", {}).get("threadId") == quick]
+        assert told == sorted(set(told)), "no seq was given out twice"
+        assert home.threads.loaded == {}
+
+
+async def test_what_has_left_memory_records_nothing(home: House) -> None:
+    """Whoever has held on to it may not write behind the back of the one that took its place."""
+    old = home.thread(home.born())
+    home.threads.unload(old)
+    home.thread(old.id).set_note("written by the next")
+    with pytest.raises(InvalidRequest, match=f"thread {old.id} has left memory meanwhile; ask again"):
+        old.set_note("written too late")
+    assert home.thread(old.id).state.rest.thread.note == "written by the next"

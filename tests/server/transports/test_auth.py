@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import itertools
 import logging
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.support.sockets import UPGRADE, dialled, frame, request
 from threadloom.transports.auth import Answer, Gate, Welcome, is_loopback
 from threadloom.transports.base import Closed, Transport
 from threadloom.transports.links import COOKIE, LINK_SECONDS, MOST, SESSION_SECONDS, Links
+from threadloom.transports.page import OPEN, STRANGER, WELCOME
 from threadloom.transports.tokens import CapabilityToken, ConfigurationError, Flags, SignedToken
 from threadloom.transports.websocket import Address, WebSocketListener
 
@@ -278,6 +280,34 @@ async def test_a_link_gives_a_browser_its_cookie_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("gate", "shown", "words"),
+    [
+        (Gate(CAPABILITY), "{good}", WELCOME),
+        (Gate(CAPABILITY), "guess", STRANGER),
+        (Gate(CAPABILITY), "{good}; threadloom_token=planted", STRANGER),
+        (Gate(), "", OPEN),
+    ],
+)
+async def test_a_browser_gets_words_where_others_get_an_upgrade(gate: Gate, shown: str, words: str) -> None:
+    cookie = ("Cookie", f"{COOKIE}={shown.format(good=session(gate.links))}")
+    async with door(gate) as entrance:
+        async with dialled(entrance.address) as raw:
+            await raw.send(request(cookie, ("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")))
+            head = await raw.head()
+            body = (await raw.ends()).decode()
+        assert (head.status, head.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert head.headers["cache-control"] == "no-store"
+        assert words in body
+        async with dialled(entrance.address) as raw:
+            await raw.send(request(cookie, ("Accept", "*/*")))
+            assert (await raw.head()).status == 426
+        async with dialled(entrance.address) as raw:
+            await raw.send(request(("Accept", "text/html"), host="evil.example"))
+            assert (await raw.head()).status == 403
+    assert entrance.reached == []
+
+
+@pytest.mark.parametrize(
     ("target", "host", "status"),
     [("/?link=guess", "127.0.0.1", 403), ("/?link=", "127.0.0.1", 403), ("/?link={code}", "evil.example", 403)],
 )
@@ -406,6 +436,8 @@ def test_a_signed_token_has_defaults_and_blank_claims_are_none(tmp_path: Path) -
     file = write(tmp_path / "secret", SECRET + b"\n")
     blank = Flags(ws_auth="signed-bearer-token", ws_shared_secret_file=file, ws_issuer=" ", ws_audience="")
     assert blank.verifier() == SignedToken(SECRET, None, None, 30)
+    marked = write(tmp_path / "marked", BOM_UTF8 + SECRET + b"\r\n")
+    assert Flags(ws_auth="signed-bearer-token", ws_shared_secret_file=marked).verifier() == SignedToken(SECRET)
     full = Flags(
         ws_auth="signed-bearer-token",
         ws_shared_secret_file=file,

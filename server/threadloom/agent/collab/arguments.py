@@ -6,7 +6,7 @@ from typing import Literal
 
 from threadloom.agent.collab.base import Scope
 from threadloom.agent.sampling import Item
-from threadloom_protocol.model import Snake
+from threadloom_protocol.model import Snake, UInt
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, Coalesce, OnParentClose
 
 
@@ -46,8 +46,8 @@ class Saying(Snake):
 class Window(Snake):
     """How reports are gathered."""
 
-    window_ms: int
-    max: int
+    window_ms: UInt
+    max: UInt
 
 
 class Callback(Snake):

@@ -17,7 +17,6 @@ from threadloom.agent.templates.listing import listed
 
 PIECE: Final = 10_000  # characters of a turn that are read at once
 MOST: Final = 50_000
-WARNED: Final = 1_000  # faults of templates of which it is remembered that they were told
 
 
 class ListAgents(Collaboration[arguments.ListAgents]):
@@ -29,7 +28,6 @@ class ListAgents(Collaboration[arguments.ListAgents]):
 
     def __init__(self, nursery: Nursery) -> None:
         self._nursery = nursery
-        self._warned: set[tuple[str, str]] = set()
 
     def act(self, seat: Seat, asked: arguments.ListAgents) -> Act:
         """A look around."""
@@ -43,17 +41,8 @@ class ListAgents(Collaboration[arguments.ListAgents]):
             agents = listed(catalog, asked.agent_type, expanded=asked.expanded)
         except ValueError as unknown:
             raise Refused(str(unknown)) from unknown
-        for fault in catalog.faults():
-            self._warn(seat, str(fault))
+        self._nursery.warn(seat.tree, catalog.faults())
         return act.done({"agents": agents}, {})
-
-    def _warn(self, seat: Seat, fault: str) -> None:
-        """Tell the clients of a thread once what is passed over."""
-        if (seat.tree.me, fault) not in self._warned:
-            if len(self._warned) >= WARNED:
-                self._warned.clear()
-            self._warned.add((seat.tree.me, fault))
-            seat.tree.warn(fault)
 
 
 class ListActiveAgents(Collaboration[arguments.ListActive]):

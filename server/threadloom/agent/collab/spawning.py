@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from threadloom.agent.collab.base import SpawnOrder, Tree
 from threadloom.agent.collab.validate import Refused, directory, note, settled
 from threadloom.agent.models.base import ModelInfo
 from threadloom.agent.sampling import Item, ModelError
-from threadloom.agent.templates.base import Persona, Template
+from threadloom.agent.templates.base import Fault, Persona, Template
 from threadloom.agent.templates.catalog import Catalog
 from threadloom.agent.templates.resolve import Asked, Spawn, chosen, default_note, resolve
 from threadloom_protocol.v2.values.genealogy import CallbackConfig, OnParentClose, SpawnKind
 
 Catalogs = Callable[[str], Catalog]  # of a directory
 Models = Callable[[str], Awaitable[Sequence[ModelInfo] | None]]  # of a provider
+
+WARNED: Final = 1_000  # faults of templates of which it is remembered that they were told
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,16 @@ class Nursery:
     def __init__(self, catalogs: Catalogs, models: Models) -> None:
         self.catalogs = catalogs
         self._models = models
+        self._warned: set[tuple[str, str]] = set()  # thread, fault
+
+    def warn(self, tree: Tree, faults: Iterable[Fault]) -> None:
+        """Tell the clients of a thread once what of the templates is passed over."""
+        for told in map(str, faults):
+            if (tree.me, told) not in self._warned:
+                if len(self._warned) >= WARNED:
+                    self._warned.clear()
+                self._warned.add((tree.me, told))
+                tree.warn(told)
 
     async def ready(self, tree: Tree, wanted: Wanted) -> Ready:
         """Everything settled and checked, and nothing made. Raises `Refused`."""
@@ -86,10 +99,13 @@ class Nursery:
         parent = tree.parent()
         if wanted.kind != "agent":
             parent = replace(parent, prompt=None)  # it starts from its own context alone
+        catalog = self.catalogs(parent.cwd)
         try:
-            template, persona = chosen(self.catalogs(parent.cwd), wanted.agent_type, wanted.agent_name)
+            template, persona = chosen(catalog, wanted.agent_type, wanted.agent_name)
         except ValueError as unknown:
             raise Refused(str(unknown)) from unknown
+        if template is not None:
+            self.warn(tree, catalog.faults_of(template.name))
         asked = Asked(model=wanted.model, reasoning_effort=wanted.reasoning_effort)
         return template, persona, await self._settled(resolve(asked, persona, template, parent))
 

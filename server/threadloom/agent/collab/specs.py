@@ -6,53 +6,33 @@ from typing import Final
 
 from threadloom.agent.collab.validate import WAIT_LEAST, WAIT_MOST, WAIT_USUAL
 from threadloom.agent.sampling import Item
+from threadloom.agent.tools.spec import function, text, values
 
 _TEXT: Final[Item] = {"type": "string"}
 _FLAG: Final[Item] = {"type": "boolean"}
-
-
-def _function(name: str, description: str, properties: Item, required: tuple[str, ...] = ()) -> Item:
-    return {
-        "type": "function",
-        "name": name,
-        "description": description,
-        "strict": False,
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": list(required),
-            "additionalProperties": False,
-        },
-    }
-
-
-def _text(description: str) -> Item:
-    return {**_TEXT, "description": description}
 
 
 def _flag(description: str) -> Item:
     return {**_FLAG, "description": description}
 
 
-_AGENT: Final = _text("The agent's id, as spawn_agent gave it.")
-_SESSION: Final = _text("The session's id, as create_session gave it.")
+_AGENT: Final = text("The agent's id, as spawn_agent gave it.")
+_SESSION: Final = text("The session's id, as create_session gave it.")
 _SAYING: Final[Item] = {
-    "message": _text("What to tell it, in words. Give this or `items`, not both."),
+    "message": text("What to tell it, in words. Give this or `items`, not both."),
     "items": {
         "type": "array",
         "description": "What to tell it, in parts. Give this or `message`, not both.",
-        "items": {
-            "type": "object",
-            "properties": {
+        "items": values(
+            {
                 "type": {"type": "string", "enum": ["text", "image", "local_image", "skill", "mention"]},
-                "text": _text("Of a text."),
-                "image_url": _text("Of an image: a data URL."),
-                "path": _text("Of a local_image, a skill or a mention."),
-                "name": _text("Of a skill or a mention."),
+                "text": text("Of a text."),
+                "image_url": text("Of an image: a data URL."),
+                "path": text("Of a local_image, a skill or a mention."),
+                "name": text("Of a skill or a mention."),
             },
-            "required": ["type"],
-            "additionalProperties": False,
-        },
+            "type",
+        ),
     },
 }
 _CALLBACK: Final[Item] = {
@@ -62,7 +42,7 @@ _CALLBACK: Final[Item] = {
         "enabled": _flag("Whether it reports at all."),
         "include_last_message": _flag("With its last message. On by default."),
         "include_original_prompt": _flag("With what it was told at first. Off by default."),
-        "template": _text("The text of a report, in Handlebars."),
+        "template": text("The text of a report, in Handlebars."),
         "coalesce": {
             "type": "object",
             "description": "Gathers several reports into one.",
@@ -74,18 +54,18 @@ _CALLBACK: Final[Item] = {
     "additionalProperties": False,
 }
 
-SPAWN_AGENT: Final = _function(
+SPAWN_AGENT: Final = function(
     "spawn_agent",
     "Start an agent that works on its own beside you, on a task that you give it in full: it sees nothing of your "
     "conversation. It belongs to you and ends with you. Answers at once with its `agent_id`; `wait` for what it says.",
     {
         **_SAYING,
-        "agent_type": _text("What kind of agent: see list_agents. As you are, if not given."),
-        "agent_name": _text("Which persona of that kind."),
-        "working_directory": _text("Where it works; where you do, if not given. Elsewhere, the user is asked."),
-        "model": _text("The model it runs on. The kind's, or yours, if not given."),
-        "reasoning_effort": _text("How much it thinks. The kind's, or yours, if not given."),
-        "thread_note": _text("A line for people to read beside it. What it is, if not given."),
+        "agent_type": text("What kind of agent: see list_agents. As you are, if not given."),
+        "agent_name": text("Which persona of that kind."),
+        "working_directory": text("Where it works; where you do, if not given. Elsewhere, the user is asked."),
+        "model": text("The model it runs on. The kind's, or yours, if not given."),
+        "reasoning_effort": text("How much it thinks. The kind's, or yours, if not given."),
+        "thread_note": text("A line for people to read beside it. What it is, if not given."),
         "callback": _CALLBACK,
         "on_parent_close": {
             "type": "string",
@@ -94,13 +74,13 @@ SPAWN_AGENT: Final = _function(
         },
     },
 )
-SEND_INPUT: Final = _function(
+SEND_INPUT: Final = function(
     "send_input",
     "Tell an agent something. It joins what the agent is doing, or sets it to work again where it was at rest.",
     {"id": _AGENT, **_SAYING, "interrupt": _flag("End what it is doing first. Off by default.")},
-    ("id",),
+    "id",
 )
-WAIT: Final = _function(
+WAIT: Final = function(
     "wait",
     "Wait until one of these agents is at rest, and learn what it said. Those that are at rest already count. "
     "`timed_out` is true where none was in time; they work on.",
@@ -112,29 +92,29 @@ WAIT: Final = _function(
             "long than ask often.",
         },
     },
-    ("ids",),
+    "ids",
 )
-RESUME_AGENT: Final = _function(
+RESUME_AGENT: Final = function(
     "resume_agent",
     "Take up an agent that was closed, with the agents that were closed with it. Nothing happens to one that is open.",
     {"id": _AGENT},
-    ("id",),
+    "id",
 )
-CLOSE_AGENT: Final = _function(
+CLOSE_AGENT: Final = function(
     "close_agent",
     "End an agent and every agent it has started, when you need it no more. Its work stays.",
     {"id": _AGENT},
-    ("id",),
+    "id",
 )
-LIST_AGENTS: Final = _function(
+LIST_AGENTS: Final = function(
     "list_agents",
     "The kinds of agents that spawn_agent can start, with the tools they may and may not use.",
     {
-        "agent_type": _text("Only this kind."),
+        "agent_type": text("Only this kind."),
         "expanded": _flag("With models, efforts and prompts. Off by default."),
     },
 )
-LIST_ACTIVE_AGENTS: Final = _function(
+LIST_ACTIVE_AGENTS: Final = function(
     "list_active_agents",
     "The agents that were started and how each stands. Those at rest are listed, too: they wait for input.",
     {
@@ -147,35 +127,37 @@ LIST_ACTIVE_AGENTS: Final = _function(
         "include_closed": _flag("With those that are closed. Off by default."),
     },
 )
-SET_THREAD_NOTE: Final = _function(
+SET_THREAD_NOTE: Final = function(
     "set_thread_note",
     "Pin a line to an agent, for people to read. A blank one takes it away.",
-    {"id": _AGENT, "note": _text("At most 500 characters.")},
-    ("id", "note"),
+    {"id": _AGENT, "note": text("At most 500 characters.")},
+    "id",
+    "note",
 )
-READ_AGENT: Final = _function(
+READ_AGENT: Final = function(
     "read_agent",
     "All that an agent has said in one of its turns, in pieces where that is long.",
     {
         "id": _AGENT,
-        "turn_id": _text("Which turn; the last one if not given."),
+        "turn_id": text("Which turn; the last one if not given."),
         "offset": {"type": "integer", "description": "From which character on: `next_offset` of the last piece."},
         "limit": {"type": "integer", "description": "How many characters at most."},
     },
-    ("id",),
+    "id",
 )
 
-CREATE_SESSION: Final = _function(
+CREATE_SESSION: Final = function(
     "create_session",
     "Start a session of its own for a task that stands by itself. It sees nothing of your conversation, asks nobody "
     "anything, and leaves one message. Answers at once with its `session_id`; get the message with wait_session.",
     {
-        "session_type": _text("What kind of session: tester, mathematician, linter_fixer, default; see list_agents."),
-        "prompt": _text("The task, in full."),
+        "session_type": text("What kind of session: tester, mathematician, linter_fixer, default; see list_agents."),
+        "prompt": text("The task, in full."),
     },
-    ("session_type", "prompt"),
+    "session_type",
+    "prompt",
 )
-WAIT_SESSION: Final = _function(
+WAIT_SESSION: Final = function(
     "wait_session",
     "The last message of a session, once it has ended.",
     {
@@ -185,11 +167,12 @@ WAIT_SESSION: Final = _function(
             "description": "Milliseconds to wait for its end; 0 or less does not wait, and fails where it has not.",
         },
     },
-    ("session_id", "timeout_ms"),
+    "session_id",
+    "timeout_ms",
 )
-CANCEL_SESSION: Final = _function(
+CANCEL_SESSION: Final = function(
     "cancel_session",
     "End a session before it has ended by itself. `cancelled` is false where it had.",
     {"session_id": _SESSION},
-    ("session_id",),
+    "session_id",
 )

@@ -89,6 +89,11 @@ class Catalog:
             self._rehearsal = Rehearsal()
         return self._rehearsal
 
+    def vouch(self, provider: str) -> None:
+        """Raise `ModelError` where there is no such provider."""
+        if provider != REHEARSAL.provider:
+            self._remote(provider)
+
     async def listed(self) -> tuple[ModelInfo, ...]:
         """Every model there is, the default one first; as it was a moment ago, for clients ask often."""
         until, listed = self._listed

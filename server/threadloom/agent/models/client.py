@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -73,7 +73,7 @@ class Mould(NamedTuple):
 
     @classmethod
     def of(cls, request: httpx2.Request) -> Mould:
-        """Of a request that was sent."""
+        """Of a request that is about to be sent."""
         headers = [it for it in request.headers.multi_items() if it[0] != "content-length"]
         return cls(request.url, headers, {**request.extensions, _TRIMMED: True})
 
@@ -84,7 +84,7 @@ class Client:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._sdk: AsyncOpenAI | None = None
-        self._moulds: dict[str, Mould] = {}
+        self._moulds: dict[str, Mould] = {}  # by the paths of their pages
         self._making = anyio.Lock()
         self._place = _place(provider.base_url)
 
@@ -92,7 +92,12 @@ class Client:
         """Import the SDK, off the loop: it takes most of a second. Raises `Failure`."""
         async with self._making:
             if self._sdk is None:
-                self._sdk = await anyio.to_thread.run_sync(_make, self._provider, abandon_on_cancel=True)
+                self._sdk = await anyio.to_thread.run_sync(_make, self._provider, self._keep, abandon_on_cancel=True)
+
+    def _keep(self, request: httpx2.Request) -> None:
+        """Others to its page may be made before it is answered."""
+        if request.method == "POST":
+            self._moulds[request.url.path] = Mould.of(request)
 
     async def post(self, page: str, body: bytes) -> Reply:
         """Ask; the answer as soon as it begins. Raises `Failure`."""
@@ -119,26 +124,31 @@ class Client:
         if self._sdk is None:
             await self.warm()
         import httpx2
-        from openai import AsyncStream, Omit, OpenAIError
+        from openai import OpenAIError
 
-        sdk, key = cast("AsyncOpenAI", self._sdk), self._provider.api_key
-        auth: dict[str, str | Omit] = {"Authorization": f"Bearer {key}" if key else Omit()}
-        options: Any = {
-            "headers": {**auth, **headers, **self._provider.http_headers},
-            "timeout": httpx2.Timeout(seconds, connect=CONNECT),
-        }
-        streamed: Any = {"cast_to": httpx2.Response, "stream": True, "stream_cls": AsyncStream[Any], "options": options}
+        sdk = cast("AsyncOpenAI", self._sdk)
         try:
             if body is None:
-                return cast("httpx2.Response", await sdk.get(page, **streamed))
-            if (mould := self._moulds.get(page)) is not None:
+                return cast("httpx2.Response", await sdk.get(page, **self._options(headers, seconds)))
+            mould = next((it for path, it in self._moulds.items() if path.endswith(page)), None)
+            if mould is not None:
                 return await _again(sdk, mould, body)
-            response = cast("httpx2.Response", await sdk.post(page, content=body, **streamed))
-            self._moulds[page] = Mould.of(response.request)
-            return response
+            return cast("httpx2.Response", await sdk.post(page, content=body, **self._options(headers, seconds)))
         except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             failure = self._failure(error, seconds)
         raise failure  # out here, so that it does not drag along the request and what is in its headers
+
+    def _options(self, headers: Mapping[str, str], seconds: float) -> dict[str, Any]:
+        import httpx2
+        from openai import AsyncStream, Omit
+
+        key = self._provider.api_key
+        auth: dict[str, str | Omit] = {"Authorization": f"Bearer {key}" if key else Omit()}
+        options = {
+            "headers": {**auth, **headers, **self._provider.http_headers},
+            "timeout": httpx2.Timeout(seconds, connect=CONNECT),
+        }
+        return {"cast_to": httpx2.Response, "stream": True, "stream_cls": AsyncStream[Any], "options": options}
 
     def _failure(self, error: Exception, seconds: float) -> Failure:
         import httpx2
@@ -170,7 +180,10 @@ async def _again(sdk: AsyncOpenAI, mould: Mould, body: bytes) -> httpx2.Response
     return response
 
 
-def _make(provider: Provider) -> AsyncOpenAI:
+Keep = Callable[["httpx2.Request"], None]  # is shown what the SDK has made, as it will be sent
+
+
+def _make(provider: Provider, keep: Keep) -> AsyncOpenAI:
     import httpx2
     from openai import AsyncOpenAI
 
@@ -185,14 +198,14 @@ def _make(provider: Provider) -> AsyncOpenAI:
             base_url=provider.base_url,
             default_query=provider.query_params,
             max_retries=0,  # ours are told to clients
-            http_client=_http(provider),
+            http_client=_http(provider, keep),
         )
     except (httpx2.InvalidURL, ValueError, OSError) as error:  # no URL, no proxy, no certificates
         failure = impossible(_place(provider.base_url), str(error))
     raise failure
 
 
-def _http(provider: Provider) -> httpx2.AsyncClient:
+def _http(provider: Provider, keep: Keep) -> httpx2.AsyncClient:
     import httpx2
 
     from threadloom.agent.models.transport import Transport
@@ -206,6 +219,7 @@ def _http(provider: Provider) -> httpx2.AsyncClient:
             return
         kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in wanted]
         request.headers = httpx2.Headers([*kept, *ours])
+        keep(request)
 
     hooks: Any = {"request": [trim]}
     if _proxied(provider.base_url):

@@ -32,9 +32,16 @@ _PASSING: Final[Mapping[str, str]] = {
     "server_error": "internalServerError",
 }
 # What servers without codes write.
-_TOO_LONG: Final = re.compile(r"context (length|window|size)|maximum context|too many tokens", re.IGNORECASE)
+_TOO_LONG: Final = re.compile(
+    r"context (length|window|size)|maximum (context|prompt length|number of tokens)|too many tokens|prompt is too long",
+    re.IGNORECASE,
+)
 _NO_REASONING: Final = re.compile(r"reasoning|encrypted|\binclude\b['\"` ]*(is|:|$)", re.IGNORECASE)
-_WAIT: Final = re.compile(r"try again in (\d+(?:\.\d+)?)\s*(ms|s)\b", re.IGNORECASE)
+_PICTURE: Final = re.compile(r"image|multi-?modal|vision\b", re.IGNORECASE)
+_WAIT: Final = re.compile(
+    r"(?:try again in|retry after) (?=\d)(?:(\d{1,9})m(?=\d|\b))?(?:(\d+(?:\.\d+)?)\s*(ms|s|seconds?)\b)?",
+    re.IGNORECASE,
+)
 
 
 class Failure(Exception):
@@ -59,6 +66,7 @@ class Failure(Exception):
         self.status = status
         self.no_such_page = False  # the server has other pages, perhaps
         self.no_reasoning = False  # the model, or its server, knows nothing of reasoning
+        self.no_pictures = False  # it does not take those that it was shown
 
 
 def unreachable(url: str, why: str) -> Failure:
@@ -81,16 +89,13 @@ def refused(status: int, body: object, after: float | None) -> Failure:
     """The server answered with an error."""
     error = body if isinstance(body, dict) else {}
     text = said(body)
-    failure = Failure(
-        f"The model's server answered {status}: {text}" if text else f"The model's server answered {status}.",
-        _CODES.get(_code(error)) or _info(status, text),
-        stage="request",
-        again=(status in (408, 409, 429) or status >= 500) and _code(error) not in _CODES,
-        after=after,
-        status=status,
-    )
+    info, again = _judged(status, error, text)
+    told = f"The model's server answered {status}: {text}" if text else f"The model's server answered {status}."
+    after = _wait(text) if after is None and again else after
+    failure = Failure(told, info, stage="request", again=again, after=after, status=status)
     of_model = failure.info == "modelNotFound" or error.get("param") == "model" or "model" in text.lower()
-    failure.no_such_page = status in (404, 405, 501) and not of_model
+    failure.no_pictures = status in (400, 404, 415, 422, 500) and _of_pictures(error, text)
+    failure.no_such_page = status in (404, 405, 501) and not of_model and not failure.no_pictures
     disliked = _NO_REASONING.search(f"{error.get('param')}: {text}") is not None
     failure.no_reasoning = status in (400, 422) and disliked and failure.info == "badRequest"
     return failure
@@ -98,11 +103,14 @@ def refused(status: int, body: object, after: float | None) -> Failure:
 
 def told(error: object, otherwise: str) -> Failure:
     """The model's server says, in the middle of an answer, that there will be none."""
-    code = _code(error if isinstance(error, dict) else {})
+    known = error if isinstance(error, dict) else {}
     text = said(error) or otherwise
-    if code in _CODES:
-        return Failure(text, _CODES[code])
-    return Failure(text, _PASSING.get(code, "other"), again=True, after=_wait(text))
+    code = known.get("code")
+    status = code if type(code) is int and 400 <= code < 600 else None  # where it came too late for the head
+    info, again = _judged(status, known, text)
+    failure = Failure(text, info, again=again, after=_wait(text) if again else None)
+    failure.no_pictures = _of_pictures(known, text)
+    return failure
 
 
 def said(body: object) -> str:
@@ -121,10 +129,28 @@ def _code(error: Mapping[str, Any]) -> str:
     return next((word for word in words if word in _CODES or word in _PASSING), "")
 
 
-def _info(status: int, text: str) -> Any:
+def _of_pictures(error: Mapping[str, Any], text: str) -> bool:
+    return _PICTURE.search(f"{error.get('param')} {error.get('code')} {text}") is not None
+
+
+def _judged(status: int | None, error: Mapping[str, Any], text: str) -> tuple[Any, bool]:
+    """What clients are told, and whether another try may help. What is too long is so under any code but a limit's."""
+    code = _code(error)
+    info = _CODES.get(code)
+    limited = status == 429 or code == "rate_limit_exceeded"
+    if info in (None, "badRequest") and (status == 413 or (not limited and _TOO_LONG.search(text))):
+        return "contextWindowExceeded", False
+    if info is not None:
+        return info, False
+    if status is None:
+        return _PASSING.get(code, "other"), True
+    return _info(status), status in (408, 409, 429) or status >= 500
+
+
+def _info(status: int) -> Any:
     match status:
-        case 400 | 413 | 422:
-            return "contextWindowExceeded" if _TOO_LONG.search(text) else "badRequest"
+        case 400 | 422:
+            return "badRequest"
         case 401:
             return "unauthorized"
         case 402:
@@ -138,6 +164,7 @@ def _info(status: int, text: str) -> Any:
 
 def _wait(text: str) -> float | None:
     found = _WAIT.search(text)
-    if found is None:
+    minutes, seconds, unit = found.groups() if found is not None else (None, None, None)
+    if minutes is None and seconds is None:
         return None
-    return float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
+    return 60.0 * int(minutes or 0) + float(seconds or 0) / (1000 if unit and unit.lower() == "ms" else 1)

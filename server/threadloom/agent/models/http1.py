@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from threadloom.digits import number
+
 LONGEST: Final = 64 << 10  # bytes of a head, or of the line before a chunk
 
 Header = tuple[bytes, bytes]
@@ -74,9 +76,10 @@ def framing(top: Head, method: str) -> Framing:
     length = top.get(b"content-length")
     if not length:
         return Open()
-    if not length.isdigit():
+    size = number(length)
+    if size is None:
         raise Malformed(f"no length: {length[:40]!r}")
-    return Sized(int(length))
+    return Sized(size)
 
 
 class Sized:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from threadloom.agent.history import as_function
+from threadloom.agent.history import CALLS, as_function
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.sampling import Item, Sampling
 
@@ -21,13 +21,65 @@ def within(sampling: Sampling, provider: Provider) -> Sampling:
     if not provider.writes_freely(sampling.model):
         sampling = replace(sampling, history=[as_function(item) for item in sampling.history], freeform={})
     if not provider.images:
-        sampling = replace(sampling, history=[_described(item) for item in sampling.history])
+        sampling = replace(sampling, history=[_described(item, _is_image) for item in sampling.history])
     return sampling
 
 
-def _described(item: Item) -> Item:
-    shown = {key: [*map(_part, item[key])] for key in ("content", "output") if _has_images(item.get(key))}
-    return item | shown
+class Pictures:
+    """The pictures of one sampling, and what to do where the server does not take them.
+
+    `refused` outlives it: one that is broken stays in the history, and would be refused with all that comes behind it.
+    """
+
+    def __init__(self, sampling: Sampling, refused: set[int]) -> None:
+        self._whole = sampling
+        self._refused = refused
+        self._left_out: set[int] = set()
+        self.times = 0  # that fewer were left
+
+    def sampling(self) -> Sampling:
+        """What to ask for now."""
+        hidden = self._refused | self._left_out
+        if not hidden:
+            return self._whole
+        history = [_described(item, lambda part: self._key(part) in hidden) for item in self._whole.history]
+        return replace(self._whole, history=history)
+
+    def fewer(self) -> bool:
+        """Leave out those that the model has not answered yet; then all. Whether there were any."""
+        history = self._whole.history
+        made = [at for at, item in enumerate(history) if item.get("role") == "assistant" or item.get("type") in MADE]
+        for some in (history[made[-1] + 1 :] if made else history, history):
+            found = {self._key(part) for item in some for part in _images(item)} - self._refused - self._left_out
+            if found:
+                self._left_out |= found
+                self.times += 1
+                return True
+        return False
+
+    def settle(self) -> None:
+        """Without them, it has answered."""
+        self._refused |= self._left_out
+
+    def _key(self, part: Any) -> int:
+        shown = (part.get("image_url"), part.get("file_id")) if _is_image(part) else ()
+        return hash((self._whole.model, *shown))
+
+
+MOST_TIMES: Final = 2  # as `Pictures.fewer` has it
+MADE: Final = frozenset({"reasoning", *CALLS})  # items that come from the model
+
+
+def _described(item: Item, hidden: Callable[[Any], bool]) -> Item:
+    shown = {key: item[key] for key in ("content", "output") if _has_images(item.get(key))}
+    told = {"type": "input_text", "text": UNSEEN}
+    return item | {key: [told if hidden(part) else part for part in parts] for key, parts in shown.items()}
+
+
+def _images(item: Item) -> Iterator[Any]:
+    for key in ("content", "output"):
+        if _has_images(item.get(key)):
+            yield from (part for part in item[key] if _is_image(part))
 
 
 def _has_images(parts: Any) -> bool:
@@ -36,7 +88,3 @@ def _has_images(parts: Any) -> bool:
 
 def _is_image(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") == "input_image"
-
-
-def _part(part: Any) -> Any:
-    return {"type": "input_text", "text": UNSEEN} if _is_image(part) else part

@@ -17,6 +17,13 @@ _SECRET: Final = re.compile(r"key|token|secret|auth|password|cookie", re.IGNOREC
 _KEYLIKE: Final = re.compile(r"\bsk-[\w*-]{4,}|(?<=\bBearer )[^\s\"',]+", re.IGNORECASE)
 # Models of OpenAI's that call tools with plain text.
 _FREE: Final = re.compile(r"gpt-([5-9]|\d\d)|codex")
+# How many tokens models of OpenAI's take in, which its list does not say.
+_WINDOWS: Final = (
+    (re.compile(r"codex-mini|o[134]\b"), 200_000),
+    (_FREE, 272_000),
+    (re.compile(r"gpt-4\.1"), 1_047_576),
+    (re.compile(r"gpt-4o|gpt-4-turbo"), 128_000),
+)
 SHORTEST: Final = 4  # characters of a secret: to hide less would hide words
 HIDDEN: Final = "[hidden]"
 
@@ -47,7 +54,16 @@ class Provider:
         """Whether a model of this server can call a tool with plain text."""
         if self.freeform is not None:
             return self.freeform
-        return self.base_url.rstrip("/") == OPENAI and _FREE.match(model) is not None
+        return self._is_openai and _FREE.match(model) is not None
+
+    def window(self, model: str) -> int | None:
+        """How many tokens a model of this server may have before it, where that is known without asking."""
+        known = _WINDOWS if self._is_openai else ()
+        return next((size for named, size in known if named.match(model)), None)
+
+    @property
+    def _is_openai(self) -> bool:
+        return self.base_url.rstrip("/") == OPENAI
 
     @property
     def title(self) -> str:

@@ -14,10 +14,10 @@ from threadloom.agent.models.base import ModelInfo
 from threadloom.agent.models.client import Client, Reply
 from threadloom.agent.models.decoding import Decoding
 from threadloom.agent.models.failure import Failure, disconnected
-from threadloom.agent.models.limits import within
+from threadloom.agent.models.limits import MOST_TIMES, Pictures, within
 from threadloom.agent.models.listing import Listing
 from threadloom.agent.models.provider import Provider
-from threadloom.agent.models.retry import Tries
+from threadloom.agent.models.retry import Again, Tries
 from threadloom.agent.models.sse import Splitter, TooLong
 from threadloom.agent.sampling import ModelError, ModelEvent, Retrying, Sampling
 
@@ -42,7 +42,9 @@ class Remote:
         self._chance = chance
         self._renewed = renewed
         self._wire_api = provider.wire_api  # that the server turned out to speak
+        self._proven = provider.wire_api == "chat"  # it has answered in it: a page that is missing now is a mishap
         self._unreasoning: set[str] = set()  # models that take no word about reasoning
+        self._unseen: set[int] = set()  # pictures that the server did not take
 
     async def warm(self) -> None:
         """Import what the first request needs, off the loop."""
@@ -63,22 +65,25 @@ class Remote:
         return self._listing.failed
 
     def window(self, name: str) -> int | None:
-        """How many tokens a model may have before it, where the server has said."""
-        return self._listing.window(name)
+        """How many tokens a model may have before it, where the server has said, or is known to take so many."""
+        return self._listing.window(name) or self.provider.window(name)
 
     async def stream(self, sampling: Sampling) -> AsyncGenerator[Sequence[ModelEvent], None]:
         """What the model sends: see `Model`."""
         self._check()
-        sampling = within(sampling, self.provider)
+        pictures = Pictures(within(sampling, self.provider), self._unseen)
         asked, tries = self, Tries(self.provider, self._chance)
         while True:
             try:
-                async with aclosing(asked._sample(sampling)) as batches:
+                async with aclosing(asked._sample(pictures.sampling())) as batches:
                     async for batch in batches:
+                        pictures.settle()
                         yield batch
                 return
             except Failure as failure:
                 again, refusal = tries.next(failure), failure
+            if refusal.no_pictures and pictures.fewer():
+                again = Again(pictures.times, MOST_TIMES, 0.0)
             if refusal.info == "unauthorized" and asked is self and self._renewed is not None:
                 asked = await self._renewed(self.provider) or self
                 if asked is not self:
@@ -120,10 +125,13 @@ class Remote:
     async def _ask(self, sampling: Sampling) -> tuple[Reply, Decoding]:
         """One request; a second one only where the server does not understand the first, and then never again so."""
         try:
-            return await self._post(sampling, self._wire_api)
+            answer = await self._post(sampling, self._wire_api)
         except Failure as failure:
             refusal = failure
-        if self._wire_api == "responses" and refusal.no_such_page:
+        else:
+            self._proven = True
+            return answer
+        if not self._proven and refusal.no_such_page:
             return await self._ask_in_chat(sampling, refusal)
         if refusal.no_reasoning and sampling.model not in self._unreasoning:
             answer = await self._post(sampling, self._wire_api, reasoning=False)
@@ -137,9 +145,9 @@ class Remote:
         except Failure as failure:
             if failure.no_such_page:
                 raise refusal from None
-            self._wire_api = "chat"
+            self._wire_api, self._proven = "chat", True
             raise
-        self._wire_api = "chat"
+        self._wire_api, self._proven = "chat", True
         return answer
 
     async def _post(self, sampling: Sampling, wire_api: str, *, reasoning: bool = True) -> tuple[Reply, Decoding]:

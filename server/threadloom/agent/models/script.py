@@ -78,6 +78,7 @@ _FORMS: Final[list[tuple[re.Pattern[str], Callable[..., Step]]]] = [
     (re.compile(r"run outside the sandbox (.+)"), lambda cmd: _run(cmd, outside=True)),
     (re.compile(r"run (.+)"), lambda cmd: _run(cmd)),
     (re.compile(r"patch (\S+) with (.+)"), lambda path, text: _patch(path, text)),
+    (re.compile(r"ask (.+?\?)(?: (.+))?"), lambda question, options: _ask(question, options)),
     (re.compile(r"fail(?: (.+))?"), lambda text: Fail(text or FAILURE)),
     (re.compile(r"wait"), Wait),
 ]
@@ -86,6 +87,12 @@ _FORMS: Final[list[tuple[re.Pattern[str], Callable[..., Step]]]] = [
 def _run(cmd: str, *, outside: bool = False) -> Call:
     asked = {"sandbox_permissions": "require_escalated", "justification": JUSTIFICATION} if outside else {}
     return Call("exec_command", orjson.dumps({"cmd": cmd, **asked}).decode())
+
+
+def _ask(question: str, options: str | None) -> Call:
+    offered = [{"label": it.strip(), "description": ""} for it in (options or "").split("|") if it.strip()]
+    asked = {"id": "answer", "header": "Rehearsal", "question": question, "options": offered or None}
+    return Call("request_user_input", orjson.dumps({"questions": [asked]}).decode())
 
 
 def _patch(path: str, text: str) -> Call:

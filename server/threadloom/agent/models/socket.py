@@ -13,6 +13,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import anyio
@@ -214,8 +215,15 @@ async def _dialled(host: str, addresses: Sequence[Address]) -> socket.socket:
 
 
 async def _addresses(host: str, port: int) -> list[Address]:
-    with suppress(ValueError):
-        kind = socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6
-        return [(kind, (host, port))]
+    if (family := _family(host)) is not None:
+        return [(family, (host, port))]
     answers = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(family, address) for family, _, _, _, address in answers]
+
+
+@lru_cache(maxsize=64)
+def _family(host: str) -> int | None:
+    """Of a host that is an address already, and no name."""
+    with suppress(ValueError):
+        return socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6
+    return None

@@ -80,14 +80,22 @@ class Catalog:
 
     def get(self, name: str) -> Template:
         """The nearest one of that name, and no other file is read. Raises `UnknownTemplate`."""
-        broken: list[Fault] = []
+        found = next((read.template for read in self._named(name) if read.template is not None), None)
+        if found is None:
+            raise UnknownTemplate(name, (it.name for it in self.all()), self.faults_of(name))
+        return found
+
+    def faults_of(self, name: str) -> list[Fault]:
+        """What is passed over to come to the nearest one of that name, and of that one itself."""
+        return [fault for read in self._named(name) for fault in read.faults]
+
+    def _named(self, name: str) -> Iterator[Read]:
+        """What the files of that name came to, as far as the nearest that can be used."""
         for place in self._places() if _plain(name) else ():
             if os.path.lexists(f"{place.folder}/{name}.md"):
-                read = self._read(place, f"{name}.md")
+                yield (read := self._read(place, f"{name}.md"))
                 if read.template is not None:
-                    return read.template
-                broken += read.faults
-        raise UnknownTemplate(name, (it.name for it in self.all()), broken)
+                    return
 
     def faults(self) -> list[Fault]:
         """What is passed over, and why."""

@@ -25,9 +25,9 @@ class Policy:
         """What one template says. No allow list is every tool, an empty one is none."""
         return cls(() if allow is None else (_unique(allow),), _unique(deny), read_only)
 
-    def permits(self, tool: str, *, writes: bool = False) -> bool:
-        """Whether a tool may be used; `writes` where it is known to write in spite of the sandbox."""
-        if self.read_only and (writes or tool in WRITERS):
+    def permits(self, tool: str) -> bool:
+        """Whether a tool may be used."""
+        if self.read_only and tool in WRITERS:
             return False
         if any(matches(glob, tool) for glob in self.deny):
             return False

@@ -27,8 +27,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
-    """The turn that starts an agent, and the rights of its thread."""
+class Terms:
+    """What an agent runs with, and its rights."""
 
     model: str
     model_provider: str
@@ -36,19 +36,19 @@ class Parent:
     reasoning_effort: str | None = None
     prompt: str | None = None
     policy: Policy = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Parent(Terms):
+    """The turn that starts an agent, and where that works."""
+
     cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(Terms):
     """What a new agent runs with, and who said so."""
 
-    model: str
-    model_provider: str
-    sandbox: SandboxPolicy
-    reasoning_effort: str | None = None
-    prompt: str | None = None
-    policy: Policy = EVERYTHING
     origins: Mapping[str, Layer] = field(default_factory=dict)  # by field
 
     def inherits(self, *names: str) -> bool:

@@ -1,9 +1,9 @@
-"""Tools by name, and how a call reaches one."""
+"""How a call reaches a tool, and what the model is told where it does not."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 import orjson
@@ -21,26 +21,6 @@ class Freeform(ABC):
     @abstractmethod
     def freeform(self) -> Item:
         """Name, description and format, as the Responses API takes a custom tool."""
-
-
-class Tools(Mapping[str, Tool]):
-    """What the model can do in a turn, by name."""
-
-    def __init__(self, *tools: Tool) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-
-    def __getitem__(self, name: str) -> Tool:
-        return self._tools[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def specs(self) -> list[Item]:
-        """As the model is told of them."""
-        return [tool.spec() for tool in self._tools.values()]
 
 
 def freeform_specs(tools: Mapping[str, Tool]) -> dict[str, Item]:

@@ -60,7 +60,8 @@ async def decide(
     if floor.allows(keys) and not asked:
         return Decided("accept", asked=False)
     if settings.approvals_reviewer != "user" and review is not None and question.action is not None and not asked:
-        floor.emit(question.started)
+        if question.started is not None:
+            floor.emit(question.started)
         found = await review(turn, question, question.action)
         return Decided("accept" if found.approved else "decline", asked=True, why_not=found.refusal)
     decision = _plain((await floor.ask(call, question)).decision)

@@ -9,6 +9,7 @@ import orjson
 from threadloom.agent.base import Goals, Tool, ToolResult, TurnInput
 from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
+from threadloom.agent.tools.spec import function, text
 from threadloom_protocol.model import Snake
 
 _REPORT: Final = "The goal is reached: tell the person so, and what it has taken, in tokens and in time."
@@ -98,35 +99,27 @@ def _told(goal: Item | None) -> ToolResult:
     return ToolResult(orjson.dumps(answer).decode())
 
 
-def _function(name: str, description: str, **properties: Item) -> Item:
-    return {
-        "type": "function",
-        "name": name,
-        "description": description,
-        "strict": False,
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": [it for it in properties if it != "token_budget"],
-            "additionalProperties": False,
-        },
-    }
-
-
-_GET: Final = _function(
-    "get_goal", "Read the goal of this thread: how it stands, and what it has taken of its tokens and time."
+_GET: Final = function(
+    "get_goal", "Read the goal of this thread: how it stands, and what it has taken of its tokens and time.", {}
 )
-_CREATE: Final = _function(
+_CREATE: Final = function(
     "create_goal",
     "Give this thread a goal, where you were told to in so many words: an ordinary task is none. It fails while there "
     "is one that is not complete.",
-    objective={"type": "string", "description": "What is to be reached, in full."},
-    token_budget={"type": "integer", "description": "Tokens that it may take. Only where a budget was asked for."},
+    {
+        "objective": text("What is to be reached, in full."),
+        "token_budget": {
+            "type": "integer",
+            "description": "Tokens that it may take. Only where a budget was asked for.",
+        },
+    },
+    "objective",
 )
-_UPDATE: Final = _function(
+_UPDATE: Final = function(
     "update_goal",
     "Say how the goal of this thread stands. `complete`: every part of it is done, and you have seen that for "
     "yourself. `blocked`: the same obstacle has kept you from any progress for three turns in a row, and only the "
     "person can remove it; that it is hard, slow or unclear is none. `paused`: the person asked you to let it rest.",
-    status={"type": "string", "enum": ["complete", "blocked", "paused"], "description": "How it stands."},
+    {"status": {"type": "string", "enum": ["complete", "blocked", "paused"], "description": "How it stands."}},
+    "status",
 )

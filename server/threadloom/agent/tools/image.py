@@ -13,6 +13,7 @@ from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.pictures import picture, reason
 from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
+from threadloom.agent.tools.spec import function, text
 from threadloom.events import Emission
 from threadloom.ids import uuid7
 from threadloom_protocol.model import Snake
@@ -63,15 +64,9 @@ def _told(turn: TurnInput, path: Path) -> list[Emission]:
     ]
 
 
-_SPEC: Final[Item] = {
-    "type": "function",
-    "name": "view_image",
-    "description": "Look at a picture on this machine: PNG, JPEG, GIF or WebP.",
-    "strict": False,
-    "parameters": {
-        "type": "object",
-        "properties": {"path": {"type": "string", "description": "Where it is; relative to the thread's folder."}},
-        "required": ["path"],
-        "additionalProperties": False,
-    },
-}
+_SPEC: Final = function(
+    "view_image",
+    "Look at a picture on this machine: PNG, JPEG, GIF or WebP.",
+    {"path": text("Where it is; relative to the thread's folder.")},
+    "path",
+)

@@ -58,7 +58,7 @@ class Walls(NamedTuple):
     """What the sandbox of this machine can do."""
 
     kind: Kind
-    guards_git: bool  # and what else takes mounts of its own: see `Launcher.guards_git`
+    guards_git: bool  # and what else takes mounts of its own: see `Host.guards_git`
 
 
 def verdict(policy: AskForApproval, wish: Wish, walls: Walls, *, asked: bool = False) -> Run | Ask | Refuse:

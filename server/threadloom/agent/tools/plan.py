@@ -7,6 +7,7 @@ from typing import Final, Literal
 from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
+from threadloom.agent.tools.spec import function, text, values
 from threadloom.events import Emission
 from threadloom_protocol.model import Snake
 from threadloom_protocol.v2.turn import PLAN_UPDATED, TurnPlanStep, TurnPlanStepStatus, TurnPlanUpdatedNotification
@@ -61,33 +62,21 @@ def _event(turn: TurnInput, plan: Plan) -> TurnPlanUpdatedNotification:
     )
 
 
-_SPEC: Final[Item] = {
-    "type": "function",
-    "name": "update_plan",
-    "description": (
-        "Write down the plan of your work and keep it current. Send the whole plan each time, as short steps in the "
-        "order you will take them. At most one step is in_progress."
-    ),
-    "strict": False,
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "explanation": {"type": "string", "description": "Why the plan is as it is, or what changed in it."},
-            "plan": {
-                "type": "array",
-                "description": "The steps.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "step": {"type": "string", "description": "What is to be done, in a few words."},
-                        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-                    },
-                    "required": ["step", "status"],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "required": ["plan"],
-        "additionalProperties": False,
+_STEP: Final = values(
+    {
+        "step": text("What is to be done, in a few words."),
+        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
     },
-}
+    "step",
+    "status",
+)
+_SPEC: Final = function(
+    "update_plan",
+    "Write down the plan of your work and keep it current. Send the whole plan each time, as short steps in the order "
+    "you will take them. At most one step is in_progress.",
+    {
+        "explanation": text("Why the plan is as it is, or what changed in it."),
+        "plan": {"type": "array", "description": "The steps.", "items": _STEP},
+    },
+    "plan",
+)

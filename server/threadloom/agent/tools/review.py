@@ -183,7 +183,7 @@ class _Telling:
             "turn_id": turn.turn_id,
             "started_at_ms": _now(),
             "review_id": uuid7(),
-            "target_item_id": question.started.event.item.id,  # type: ignore[attr-defined]
+            "target_item_id": question.params.item_id,  # type: ignore[attr-defined]
             "action": action.shown,
         }
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import anyio
 
+from threadloom.digits import number
 from threadloom_client import Client
 from threadloom_client.handlers import asked_as
 from threadloom_protocol.errors import InvalidRequest
@@ -103,18 +104,19 @@ class Asks:
         it.done.set()
         return it
 
-    def line(self, text: str) -> bool:
-        """A line that answers the question at hand; whether there was one."""
+    def line(self, text: str) -> str | None:
+        """A line that answers the question at hand; what it says there, None where there was no question."""
         it = self.first
         if it is None or (question := it.question) is None:
-            return False
+            return None
         options = question.options or []
-        chosen = options[int(text) - 1].label if text.isdecimal() and 0 < int(text) <= len(options) else text
+        at = number(text) or 0
+        chosen = options[at - 1].label if 0 < at <= len(options) else text
         it.answer = {**(it.answer or {}), question.id: [chosen] if chosen else []}
         if it.question is None:
             it.done.set()
         self._changed()
-        return True
+        return f"{question.question} {chosen or 'no answer'}"
 
     def resolved(self, request_id: str | int) -> None:
         """Somebody has answered."""

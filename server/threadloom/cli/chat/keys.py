@@ -12,9 +12,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 if TYPE_CHECKING:
+    from threadloom.cli.chat.asks import Ask
     from threadloom.cli.chat.screen import Screen
 
 TWICE: Final = 2.0  # seconds within which a second Ctrl-C leaves
+ALONE: Final = 0.3  # seconds without another key after which a letter is an answer, and not the first of a word
 LEAVE: Final = "Ctrl-C again leaves."
 
 # How a terminal says that it got or lost the focus; there are no keys for it, so two take its place that nobody has.
@@ -25,9 +27,9 @@ ANSI_SEQUENCES.setdefault("\x1b[O", Keys.F24)
 def bindings(screen: Screen) -> KeyBindings:
     """All of them."""
     keys = KeyBindings()
-    deciding = Condition(lambda: screen.asks.first is not None and screen.asks.first.question is None)
-    _writing(keys, screen, deciding)
-    _deciding(keys, screen, deciding)
+    asked = Condition(lambda: screen.asks.first is not None and screen.asks.first.question is None)
+    _writing(keys, screen, asked)
+    _deciding(keys, screen, asked)
     _leaving(keys, screen)
 
     @keys.add(Keys.F23)
@@ -41,8 +43,8 @@ def bindings(screen: Screen) -> KeyBindings:
     return keys
 
 
-def _writing(keys: KeyBindings, screen: Screen, deciding: Condition) -> None:
-    @keys.add("enter", filter=~deciding)
+def _writing(keys: KeyBindings, screen: Screen, asked: Condition) -> None:
+    @keys.add("enter")
     def _send(event: KeyPressEvent) -> None:
         buffer = screen.buffer
         screen.notifier.last_key = time.monotonic()
@@ -55,34 +57,44 @@ def _writing(keys: KeyBindings, screen: Screen, deciding: Condition) -> None:
         else:
             screen.submit()
 
-    @keys.add("escape", "enter", filter=~deciding)
-    @keys.add("c-j", filter=~deciding)
+    @keys.add("escape", "enter", filter=~asked)
+    @keys.add("c-j")
     def _newline(event: KeyPressEvent) -> None:
         screen.buffer.insert_text("\n")
 
-    @keys.add("escape", filter=~deciding)
+    @keys.add("escape", filter=~asked)
     def _escape(event: KeyPressEvent) -> None:
         if screen.buffer.complete_state is not None:
             screen.buffer.cancel_completion()
         elif screen.asks.first is not None:
-            screen.asks.line("")
+            screen.reply("")
         elif screen.talk.busy:
             screen.do(screen.line.interrupt)
 
 
-def _deciding(keys: KeyBindings, screen: Screen, deciding: Condition) -> None:
+def _deciding(keys: KeyBindings, screen: Screen, asked: Condition) -> None:
+    """A letter answers if it stays alone: the words of somebody who has not seen the question yet allow nothing."""
+
     def _decide(event: KeyPressEvent) -> None:
         screen.notifier.last_key = time.monotonic()
-        key = event.key_sequence[0].key
-        screen.decide("escape" if key == Keys.Escape else str(key).lower())
+        screen.letter = event.data
+        screen.buffer.insert_text(event.data)
+        get_running_loop().call_later(ALONE, _settle, screen.asks.first)
 
-    for key in ("y", "a", "n", "Y", "A", "N", "escape"):
-        keys.add(key, filter=deciding)(_decide)
+    def _settle(it: Ask | None) -> None:
+        letter, screen.letter = screen.letter, ""
+        if it is screen.asks.first and screen.buffer.text == letter:
+            screen.buffer.reset()
+            screen.decide(letter.lower())
+        screen.changed()
 
-    @keys.add(Keys.Any, filter=deciding)
-    @keys.add("enter", filter=deciding)
-    def _nothing(event: KeyPressEvent) -> None:
-        """What is typed into a question is no prompt."""
+    for key in ("y", "a", "n", "Y", "A", "N"):
+        keys.add(key, filter=asked & Condition(lambda: not screen.buffer.text.strip()))(_decide)
+
+    @keys.add("escape", filter=asked)
+    def _cancel(event: KeyPressEvent) -> None:
+        screen.notifier.last_key = time.monotonic()
+        screen.decide("escape")
 
 
 def _leaving(keys: KeyBindings, screen: Screen) -> None:

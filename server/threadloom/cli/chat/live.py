@@ -31,6 +31,7 @@ BRANCHES: Final = 8  # lines of the tree
 PROPOSED: Final = 20  # lines of each diff that an agent asks about
 QUEUED: Final = 3  # prompts that wait
 LEAST: Final = 3  # lines, however low the window is
+BUSY: Final = "  Letters belong to your line: send it (Enter) or clear it (Ctrl-C) to answer with one."
 KEYS: Final = {"escape": "esc"}
 ORDER: Final = ("model", "cwd", "tokens", "agents", "queue", "connection")  # of the status line
 
@@ -92,20 +93,25 @@ def _time(since: float) -> str:
     return f"{seconds // 60}m {seconds % 60:02}s" if seconds >= 60 else f"{seconds}s"
 
 
-def asked(it: Ask, talk: Talk) -> RenderableType:
-    """A question, and what answers it."""
+def asked(it: Ask, talk: Talk, *, writing: bool = False) -> RenderableType:
+    """A question, and what answers it; no letter does while a line is being written."""
     if (question := it.question) is not None:
-        return _question(question)
+        return Group(_headed(question.question, it.params, talk), _options(question))
     params = it.params
     command = getattr(params, "command", None)
-    text = Text()
-    text.append("May this run?" if command else "May these files be changed?", style="bold yellow")
-    origin = getattr(params, "origin", None) or []
-    if params.thread_id != talk.thread_id or len(origin) > 1:
-        text.append(f"  (asked by agent {params.thread_id})", style="dim")
+    text = _headed("May this run?" if command else "May these files be changed?", params, talk)
     if command:
         text.append(f"\n  $ {clean(command)}", style="cyan")
-    return Group(text, *_changes(talk, params), _ways(it))
+    return Group(text, *_changes(talk, params), _ways(it), *([Text(BUSY, style="yellow")] if writing else []))
+
+
+def _headed(question: str, params: Any, talk: Talk) -> Text:
+    """What is asked, and by whom, where it is an agent."""
+    text = Text()
+    text.append(clean(question), style="bold yellow")
+    if params.thread_id != talk.thread_id or len(getattr(params, "origin", None) or ()) > 1:
+        text.append(f"  (asked by agent {params.thread_id})", style="dim")
+    return text
 
 
 def _changes(talk: Talk, params: Any) -> Iterator[RenderableType]:
@@ -129,12 +135,14 @@ def _ways(it: Ask) -> Text:
     return text
 
 
-def _question(question: Any) -> RenderableType:
-    text = Text(clean(question.question), style="bold yellow")
+def _options(question: Any) -> Text:
+    """What can be answered, and how."""
+    text = Text()
     for number, it in enumerate(question.options or [], 1):
-        text.append(f"\n  {number}  {clean(it.label)}", style="bold")
-        text.append(f"  {clean(it.description)}", style="dim")
-    return text
+        text.append(f"  {number}  {clean(it.label)}", style="bold")
+        text.append(f"  {clean(it.description)}".rstrip() + "\n", style="dim")
+    text.append("  a number, or your own words" if question.options else "  your own words", style="dim")
+    return text.append(" · esc for no answer", style="dim")
 
 
 def status(talk: Talk, line_: Line, width: int, place: str) -> str:

@@ -18,7 +18,7 @@ def history(home: Path) -> History:
     """What was typed before, in the home; forgotten where that cannot be written to."""
     path = home / "chat_history"
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     except OSError:
         return InMemoryHistory()
@@ -39,7 +39,7 @@ def quiet(home: Path) -> Iterator[None]:
     path = home / "log" / "chat.log"
     before = sys.stderr
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = path.open("a", encoding="utf-8", buffering=1)
     except OSError:
         kept = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (closed below)

@@ -66,6 +66,7 @@ class Screen:
         self.names: list[str] = []
         self.models: list[str] = []
         self.hint = ""
+        self.letter = ""  # that may be an answer
         self.talk = Talk(self._say)
         self.asks = Asks(self.changed, self._asked)
         self.line = Line(place, self.talk, self.asks, self._heard)
@@ -170,10 +171,15 @@ class Screen:
 
     # ── what the person does ──────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def writing(self) -> bool:
+        """Whether there is a line that is neither sent nor cleared, and no answer either."""
+        return self.buffer.text.strip() not in ("", self.letter)
+
     def submit(self) -> None:
         """The line is done."""
         text = self.buffer.text.strip()
-        if self.asks.first is not None and self.asks.line(text):
+        if self.reply(text):
             self.buffer.reset()
             return
         if not text:
@@ -190,6 +196,12 @@ class Screen:
             await self.line.ask(terminal.SHELL_COMMAND, params)
         else:
             await self.line.prompt(text)
+
+    def reply(self, text: str) -> bool:
+        """Words that answer a question; whether there was one. Nothing else in the conversation would show it."""
+        if (said := self.asks.line(text)) is not None:
+            self.tell(f"You: {said}", "dim")
+        return said is not None
 
     def decide(self, key: str) -> None:
         """A key that answers a question."""
@@ -309,9 +321,8 @@ class Screen:
         width, height = self._size
         text = live.painted(self.talk, self.line, width, height, colour=self._colour)
         if (it := self.asks.first) is not None:
-            text += ("\n" if text else "") + render.ansi(live.asked(it, self.talk), width, colour=self._colour).rstrip(
-                "\n"
-            )
+            asked = live.asked(it, self.talk, writing=self.writing)
+            text += ("\n" if text else "") + render.ansi(asked, width, colour=self._colour).rstrip("\n")
         if self.hint:
             text += f"\n{self.hint}" if text else self.hint
         return ANSI(text)

@@ -13,6 +13,7 @@ from threadloom.cli.chat.talk import Talk
 from threadloom.cli.clean import line
 from threadloom.cli.output import cut, moment
 from threadloom.cli.trees import WORDS, drawn, ordered
+from threadloom.digits import number
 from threadloom_protocol.v2 import history, note, queue, search, session, settings, thread, tree, turn
 from threadloom_protocol.v2 import model as model_room
 from threadloom_protocol.v2.values.content import TextUserInput
@@ -156,7 +157,7 @@ async def close(chat: Chat, what: str) -> None:
 async def queue_up(chat: Chat, rest: str) -> None:
     """What waits: shown, added to, thrown away, held."""
     at = chat.talk.thread_id
-    word, _, number = rest.partition(" ")
+    word, _, said = rest.partition(" ")
     if word in ("pause", "resume"):
         held = await (
             chat.line.ask(queue.PAUSE, queue.ThreadQueuePauseParams(thread_id=at))
@@ -169,15 +170,16 @@ async def queue_up(chat: Chat, rest: str) -> None:
         found = (await chat.line.ask(queue.LIST, queue.ThreadQueueListParams(thread_id=at))).data
         if not found:
             raise Wrong("nothing waits")
-        if word == "drop" and not (number.isdecimal() and 0 < int(number) <= len(found)):
+        dropped = number(said) or 0
+        if word == "drop" and not 0 < dropped <= len(found):
             raise Wrong(f"/queue drop N takes a number from 1 to {len(found)}")
-        for it in found if word == "clear" else [found[int(number) - 1]]:
+        for it in found if word == "clear" else [found[dropped - 1]]:
             await chat.line.ask(queue.DELETE, queue.ThreadQueueDeleteParams(thread_id=at, queued_submission_id=it.id))
         await chat.line.read_queue()
     elif rest:
         await chat.line.prompt(rest)
     else:
-        rows = [f"{number}. {line(it, 100)}" for number, it in enumerate(chat.talk.waiting, 1)]
+        rows = [f"{at}. {line(it, 100)}" for at, it in enumerate(chat.talk.waiting, 1)]
         chat.tell("\n".join(rows) or "Nothing waits. What you write while a turn runs does.")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from threadloom.exec.patch.base import Guard, PatchError
+from threadloom.exec.roots import resolved, within
 
 if TYPE_CHECKING:
     from threadloom.exec.patch.plan import Plan
@@ -15,25 +16,26 @@ if TYPE_CHECKING:
 PROTECTED: Final = frozenset({".git", ".threadloom", ".codex"})
 
 
-def outside(plan: Plan, roots: Sequence[str]) -> list[str]:
-    """The paths that need leave: not below a writable root once links are resolved, or protected inside it."""
-    real = [os.path.realpath(root) for root in roots]
-    return [place for place in plan.places if not _within(place, real)]
+def outside(plan: Plan, roots: Sequence[str], *, kept: Sequence[str] = ()) -> list[str]:
+    """The paths that need leave: not below a writable root once links are resolved, or protected or kept inside it."""
+    allows = _allowed(roots, kept)
+    return [place for place in plan.places if not allows(place)]
 
 
-def inside(roots: Sequence[str], *, also: Sequence[str] = ()) -> Guard:
+def inside(roots: Sequence[str], *, kept: Sequence[str] = (), also: Sequence[str] = ()) -> Guard:
     """A guard that lets only paths below the roots through, and those that somebody allowed by name."""
-    real = [os.path.realpath(root) for root in roots]
+    allows = _allowed(roots, kept)
 
     def guard(place: str) -> None:
-        if place not in also and not _within(place, real):
+        if place not in also and not allows(place):
             raise PatchError(f"{place} is outside of what may be written.")
 
     return guard
 
 
-def _within(place: str, roots: Sequence[str]) -> bool:
-    return any(_below(place, root) for root in roots)
+def _allowed(roots: Sequence[str], kept: Sequence[str]) -> Callable[[str], bool]:
+    real, untouched = resolved(roots), [os.path.realpath(path) for path in kept]
+    return lambda place: not within(untouched, place) and any(_below(place, root) for root in real)
 
 
 def _below(place: str, root: str) -> bool:

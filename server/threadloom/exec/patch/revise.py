@@ -31,7 +31,8 @@ def revise(text: str, chunks: tuple[Chunk, ...], path: str) -> str:
         page.take(chunk)
     if page.problems:
         raise PatchError(*page.problems)
-    return mark + page.text()
+    revised = page.text()
+    return mark + (revised.removeprefix(MARK) if mark else revised)
 
 
 class _Page:
@@ -90,11 +91,14 @@ class _Page:
 
     def _find(self, chunk: Chunk) -> tuple[int | None, Chunk]:
         at = self._seeker.find(chunk.old, self._at, last=chunk.last)
-        if at is None and len(chunk.old) > 1 and not chunk.old[-1]:
-            shorter = _without_blank(chunk)  # a blank line at the end is often only the patch's own
+        if at is not None or chunk.old[-1] or len(chunk.lines) == 1:
+            return at, chunk
+        shorter = _without_blank(chunk)  # a blank line at the end is often only the patch's own
+        if shorter.old:
             at = self._seeker.find(shorter.old, self._at, last=chunk.last)
-            return at, shorter if at is not None else chunk
-        return at, chunk
+        elif chunk.lines[-1] == (" ", ""):
+            at = self._at  # as Codex has it: here, and not at the end
+        return at, shorter if at is not None else chunk
 
     def _note(self, chunk: Chunk, at: int) -> None:
         size = len(chunk.old)

@@ -10,6 +10,7 @@ PLAIN: Final = {
     **dict.fromkeys(map(ord, "‐‑‒–—―−"), "-"),
     **dict.fromkeys(map(ord, "‘’‚‛"), "'"),
     **dict.fromkeys(map(ord, "“”„‟"), '"'),
+    0xFEFF: "",  # a file's byte order mark, where it is repeated with the first line
     **dict.fromkeys([0xA0, *range(0x2002, 0x200B), 0x202F, 0x205F, 0x3000], " "),
 }
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from threadloom.exec.base import Fence
+from threadloom.exec.roots import resolved, within
 
 # A command that could write there would have the user's next `git status` run its code, or give itself rights.
 NAMES = (".git", ".threadloom", ".codex")
+SETTINGS = ".threadloom"  # what this server itself obeys
 
 # How far beneath a root they are looked for, in how many of its folders, and among how many entries of one: a command
 # does not wait for a walk through a whole disk. What lies beyond is guarded where a command works inside of it.
@@ -20,14 +22,14 @@ ENTRIES = 1024
 
 def writable(fence: Fence) -> list[str]:
     """The roots of a fence that are there, without links, shorter ones first."""
-    roots = dict.fromkeys(os.path.realpath(root) for root in fence.writable_roots)
-    return sorted((root for root in roots if os.path.isdir(root)), key=len)
+    return [root for root in resolved(fence.writable_roots) if os.path.isdir(root)]
 
 
-def guarded(roots: list[str], cwd: str) -> list[str]:
-    """The files and folders beneath the roots that a command in `cwd` must leave as they are."""
+def guarded(roots: list[str], cwd: str, kept: Sequence[str] = ()) -> list[str]:
+    """The files and folders beneath the roots that a command in `cwd` must leave as they are, the `kept` ones too."""
     found = dict.fromkeys(path for folder in _folders(roots, cwd) for name in NAMES for path in _guard(folder, name))
-    return sorted((path for path in found if _within(roots, path)), key=len)
+    found |= dict.fromkeys(os.path.realpath(path) for path in kept if os.path.exists(path))
+    return sorted((path for path in found if within(roots, path)), key=len)
 
 
 def in_repository(fence: Fence, cwd: str) -> bool:
@@ -36,11 +38,31 @@ def in_repository(fence: Fence, cwd: str) -> bool:
     return any(os.path.lexists(os.path.join(folder, ".git")) for folder in _folders(roots, cwd))
 
 
+def settings(fence: Fence, cwd: str) -> Iterator[str]:
+    """Where a thread that works where a command does would look for its project's settings.
+
+    An empty folder is no project: something may be about to be made there that wants it empty.
+    """
+    roots, above = writable(fence), [os.path.realpath(cwd)]
+    while within(roots, above[-1]) and not os.path.exists(os.path.join(above[-1], ".git")) and above[-1] != "/":
+        above.append(os.path.dirname(above[-1]))
+    project = above if within(roots, above[-1]) else above[:1]
+    yield from (os.path.join(it, SETTINGS) for it in project if within(roots, it) and _holds_anything(it))
+
+
+def _holds_anything(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entries)
+    except OSError:
+        return False
+
+
 def _folders(roots: list[str], cwd: str) -> Iterator[str]:
     """The roots, what lies between them and the command, and what lies near beneath them."""
     yield from roots
     folder = os.path.realpath(cwd)
-    while _within(roots, folder) and folder not in roots:
+    while within(roots, folder) and folder not in roots:
         yield folder
         folder = os.path.dirname(folder)
     for root in roots:
@@ -91,7 +113,3 @@ def _line(path: str) -> str:
             return file.readline(4096)
     except OSError:
         return ""
-
-
-def _within(roots: list[str], path: str) -> bool:
-    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

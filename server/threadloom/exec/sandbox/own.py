@@ -23,7 +23,7 @@ def cage(order: Order, namespaces: bool) -> Cage:
     """What a warden needs to fence a command in."""
     fence = order.fence
     roots = writable(fence) if fence.mode == "workspace-write" else []
-    return Cage(roots, guarded(roots, order.cwd), fence.network, namespaces)
+    return Cage(roots, guarded(roots, order.cwd, fence.kept), fence.network, namespaces)
 
 
 def finding(trial: Trial) -> Finding:

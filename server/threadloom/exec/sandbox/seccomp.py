@@ -27,8 +27,9 @@ OFFLINE = ("connect", "bind", "listen", "accept", "accept4")
 METADATA = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr"),
     *("fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
-    *("utime", "utimes", "utimensat", "futimesat"),
+    *("utime", "utimes", "utimensat", "futimesat", "file_setattr"),
 )
+FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: the same by ioctl
 MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
 SETID = 0o6000
 
@@ -49,13 +50,16 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, op
 
 
 @cache
-def program(network: bool, metadata: bool = True, setid: bool = True, machine: str | None = None) -> bytes:
-    """The filter as the kernel takes it; `metadata` and `setid` leave changes of modes and owners to other guards."""
+def program(network: bool, metadata: bool = True, namespaces: bool = True, machine: str | None = None) -> bytes:
+    """The filter as the kernel takes it.
+
+    `metadata` leaves changes of modes and owners to other guards, `namespaces` those of set-id and of other processes.
+    """
     arch, numbers = MACHINES[machine or os.uname().machine]
     code: list[Instruction] = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, arch), _refuse(), (LOAD, 0, 0, NUMBER)]
     if numbers is MACHINES["x86_64"][1]:
         code += [(ANY_BIT, 0, 1, X32), _refuse()]
-    for name, block in _blocks(network, metadata, setid):
+    for name, block in _blocks(network, metadata, namespaces):
         if name in numbers:
             code += [(EQUAL, 0, len(block), numbers[name]), *block]
     code.append((RETURN, 0, 0, ALLOW))
@@ -70,7 +74,7 @@ def install(code: bytes) -> None:
     prctl(22, 2, ctypes.addressof(fprog))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
 
-def _blocks(network: bool, metadata: bool, setid: bool) -> Iterator[tuple[str, list[Instruction]]]:
+def _blocks(network: bool, metadata: bool, namespaces: bool) -> Iterator[tuple[str, list[Instruction]]]:
     """For each call the instructions that decide; each block ends in a verdict."""
     for name in NEVER:
         yield name, [_refuse()]
@@ -78,7 +82,7 @@ def _blocks(network: bool, metadata: bool, setid: bool) -> Iterator[tuple[str, l
     yield "unshare", _unless_bits(0, NAMESPACES | NEWTIME)
     # Its flags lie in memory, where a filter cannot look; without it the C library takes clone.
     yield "clone3", [_refuse(ENOSYS)]
-    yield "ioctl", [_load(1), (EQUAL, 1, 0, TIOCSTI), (EQUAL, 0, 1, TIOCLINUX), _refuse(), _allow()]
+    yield "ioctl", _unless_equal(1, TIOCSTI, TIOCLINUX, *(() if metadata else FLAGS))
     if not network:
         for name in OFFLINE:
             yield name, [_refuse()]
@@ -87,9 +91,12 @@ def _blocks(network: bool, metadata: bool, setid: bool) -> Iterator[tuple[str, l
     if not metadata:
         for name in METADATA:
             yield name, [_refuse()]
-    elif not setid:
+    elif not namespaces:
         for name, argument in MODE_ARGUMENT.items():
             yield name, _unless_bits(argument, SETID)
+    if not namespaces:
+        # Others' limits can be changed like one's own: what is set to no time at all, or no files, ends.
+        yield "prlimit64", [_load(0), (EQUAL, 1, 0, 0), _refuse(), _allow()]
 
 
 def _connected_unix() -> list[Instruction]:
@@ -103,6 +110,11 @@ def _connected_unix() -> list[Instruction]:
         _refuse(),
         _allow(),
     ]
+
+
+def _unless_equal(argument: int, *values: int) -> list[Instruction]:
+    tests = [(EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
+    return [_load(argument), *tests, _allow(), _refuse()]
 
 
 def _unless_bits(argument: int, bits: int) -> list[Instruction]:

@@ -26,6 +26,7 @@ BORDERS: Final = re.compile(r"[;&|(){}\n`]")
 # What writes over a disk, and a function that calls itself twice.
 RAW: Final = re.compile(r">\s*/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mem)|:\s*\(\)\s*\{")
 DEEP: Final = 5  # scripts within scripts; beyond that, somebody hides something
+LONG: Final = 1000  # words behind a command that runs them, each of which is looked at with all that follow
 
 
 def is_dangerous(argv: Sequence[str]) -> bool:
@@ -38,6 +39,8 @@ def _any_of(argv: Sequence[str], depth: int) -> bool:
     if not argv:
         return False
     carrier = "=" in argv[0] or PurePosixPath(argv[0]).name in CARRIERS
+    if carrier and len(argv) > LONG:
+        return True
     return any(_begins_dangerously(argv[at:], depth) for at in range(len(argv) if carrier else 1))
 
 

@@ -39,10 +39,10 @@ def unwrap(argv: Sequence[str]) -> str | None:
     return argv[-1] if tuple(argv[1:-1]) in SCRIPT_OPTIONS else None
 
 
-def plain(script: str, *, globs: bool = False) -> list[list[str]] | None:
-    """The words of each command in a plain script; none if it is not. `globs` lets file name patterns stand."""
+def plain(script: str) -> list[list[str]] | None:
+    """The words of each command in a plain script; none if it is not, or has patterns of file names."""
     commands = parse(script)
-    if commands is None or (not globs and any(command.expands for command in commands)):
+    if commands is None or any(command.expands for command in commands):
         return None
     return [list(command.argv) for command in commands]
 

@@ -62,7 +62,7 @@ def cage_in(cage: Cage) -> None:
 
 def _filter(cage: Cage) -> bytes:
     # Landlock lets modes, owners and times of files change; where mounts are not read-only, the filter has to refuse.
-    return seccomp.program(cage.network, metadata=cage.namespaces or bool(cage.writable), setid=cage.namespaces)
+    return seccomp.program(cage.network, metadata=cage.namespaces or bool(cage.writable), namespaces=cage.namespaces)
 
 
 def _terminals() -> list[str]:

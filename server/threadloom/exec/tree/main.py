@@ -57,10 +57,15 @@ class Keeper:
         return bool(word)
 
     def _fork(self, control: int, *stdio: int) -> None:
-        pid = os.fork()
-        if not pid:
-            self._become_warden(control, list(stdio))
-        self._wards[pid] = control
+        try:
+            pid = os.fork()
+        except OSError as fault:  # too many processes: that is no reason to let go of those that run
+            with socket.socket(fileno=control) as server, suppress(OSError):
+                server.send(f"E no process for the command: {fault.strerror}\n".encode())
+        else:
+            if not pid:
+                self._become_warden(control, list(stdio))
+            self._wards[pid] = control
         for descriptor in stdio:
             os.close(descriptor)
 

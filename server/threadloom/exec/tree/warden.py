@@ -2,7 +2,8 @@
 
 It tells the server, one line each: `S pid` started, `E why` not started, `X code` the command ended. The end of the
 socket means that nothing is left.
-It is told: `T seconds` to end the tree politely, `K` to kill it. The end of the socket means that the server died.
+It is told: `I` to interrupt the tree, `T seconds` to end it politely, `K` to kill it. The end of the socket means that
+the server died.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ class Warden:
         for descriptor in set(stdio):
             os.close(descriptor)
         self._sayings.close()
-        self._walls: set[int] = set()
 
     def _start(self, plan: Plan, cage: Cage | None, stdio: list[int]) -> None:
         if cage is not None:
@@ -98,21 +98,22 @@ class Warden:
         except OSError:
             words = b""
         for line in words.splitlines() or [b"K"]:
-            if line.startswith(b"T "):
+            if line == b"I":
+                self._ask(signal.SIGINT)
+            elif line.startswith(b"T "):
                 self._polite_until = min(self._polite_until or float("inf"), time.monotonic() + float(line[2:]))
-                self._find_walls()
-                sweep.signal_all(signal.SIGTERM, self._walls)
-                # One that is stopped takes no TERM until it goes on.
-                sweep.signal_all(signal.SIGCONT, self._walls)
+                self._ask(signal.SIGTERM)
             else:
                 self._kill()
         if not words:
             self._poll.unregister(self._server)
 
-    def _find_walls(self) -> None:
-        """The processes that hold the fence up take no TERM: they end when all within has."""
-        if self._contained:
-            self._walls = {self._child, *self._first_of_namespace()}
+    def _ask(self, number: signal.Signals) -> None:
+        """The processes that hold the fence up are not asked: they end when all within has."""
+        walls = {self._child, *self._first_of_namespace()} if self._contained else ()
+        sweep.signal_all(number, walls)
+        # One that is stopped hears of it when it goes on.
+        sweep.signal_all(signal.SIGCONT, walls)
 
     def _first_of_namespace(self) -> list[int]:
         """The processes beneath this one that are number 1 in their own namespace."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from threadloom.config.files import TEXT
+
 OVERRIDE: Final = "AGENTS.override.md"  # for one person alone: it takes the place of the one that all share
 NAME: Final = "AGENTS.md"
 MOST: Final = 32 * 1024  # bytes: what is longer crowds out the conversation
@@ -99,7 +101,7 @@ def _read(path: str, limit: int) -> Document | None:
             rest = max(0, os.fstat(file.fileno()).st_size - limit) if len(raw) > limit else 0
     except OSError:
         return None
-    text = raw[:limit].decode(errors="ignore" if rest else "replace")
+    text = raw[:limit].decode(TEXT, errors="ignore" if rest else "replace")
     if rest and not text.strip():
         return Document(path, "", rest)
     return Document(path, text.strip(), rest) if text.strip() else None

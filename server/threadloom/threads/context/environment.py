@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+from threadloom.exec.lookup import login_shell
 from threadloom_protocol.v2.settings import ThreadSettings
 from threadloom_protocol.v2.values.policy import (
     DangerFullAccessSandboxPolicy,
@@ -32,8 +33,8 @@ _FENCES: Final = {
 
 
 def shell() -> str:
-    """The user's shell, by its name."""
-    return os.path.basename(os.environ.get("SHELL") or "sh")
+    """The shell that runs the model's lines, by its name: whoever uses another one has to be understood by this."""
+    return os.path.basename(login_shell())
 
 
 def facts(settings: ThreadSettings, shell: str, at: int) -> dict[str, Any]:

@@ -234,6 +234,23 @@ async def test_time_that_runs_out_is_told(troupe: Troupe, monkeypatch: pytest.Mo
     assert troupe.home.thread(agent).running is not None
 
 
+async def test_no_wait_leaves_anything_behind(troupe: Troupe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that works for days is waited for thousands of times, and nobody may ever exist that one waits for."""
+    monkeypatch.setattr("threadloom.agent.collab.validate.WAIT_LEAST", 1)
+    root = troupe.lead()
+    slow, other = await troupe.spawn(root), await troupe.spawn(root)
+    await troupe.ask(root, "wait", ids=[slow, other], timeout_ms=1)
+    await troupe.ask(root, "wait", ids=[slow, NOBODY])
+    waiting = Waiting(troupe, root, ids=[slow, other])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waiting.run)
+        with anyio.fail_after(SECONDS):
+            while not troupe.home.threads.observer._waits:
+                await checkpoint()
+        await troupe.home.thread(other).interrupt()
+    assert troupe.home.threads.observer._waits == {}
+
+
 async def test_a_word_of_the_user_ends_it(troupe: Troupe) -> None:
     root = troupe.lead()
     thread = troupe.home.thread(root)
@@ -322,11 +339,14 @@ async def test_limits_hold_for_a_resume(troupe: Troupe) -> None:
 
 async def test_a_resume_may_not_go_deeper_than_the_limit(troupe: Troupe) -> None:
     root = troupe.lead()
-    deep = await troupe.spawn(await troupe.spawn(root))
+    child = await troupe.spawn(root)
+    deep = await troupe.spawn(child)
     await troupe.close(deep)
     troupe.home.threads._limits = lambda cwd: _Shallow()  # type: ignore[assignment]
-    text = await troupe.refused(root, "resume_agent", id=deep)
-    assert text.startswith("The limit of 1 for the depth of agents (max_depth) is reached")
+    assert await troupe.refused(root, "resume_agent", id=deep) == (
+        f"The limit of 1 for the depth of agents (max_depth) is reached: {child} is at depth 1, "
+        "and cannot own agents that run."
+    )
     assert troupe.home.threads.status(deep) == "shutdown"
 
 
@@ -399,7 +419,7 @@ async def test_one_that_closes_itself_goes_like_any_other_subtree(troupe: Troupe
         while threads.status(agent) != "shutdown" or agent in threads.loaded:
             await checkpoint()
     assert [threads.status(it) for it in below] == ["shutdown"] * 2
-    assert {threads.rest(it).closed_by for it in (*below, agent)} == {agent}
+    assert len({threads.rest(it).closed_by for it in (*below, agent)}) == 1
     assert (threads.status(free), threads.lineage.parent(free)) == ("running", None)
     assert len(troupe.lines(agent, "turn/started")) == 1
     assert troupe.lines(agent, "thread/queue/changed") == []

@@ -135,7 +135,7 @@ async def test_its_tools_are_what_its_type_leaves_of_the_parents(troupe: Troupe)
         assert thread.running is not None
         return set(thread.briefing.turn(thread.running).tools)
 
-    assert tools(await create(troupe, root, session_type="wide")) == tools(root)
+    assert tools(await create(troupe, root, session_type="wide")) == tools(root) - {"request_user_input"}
     assert tools(await create(troupe, root, session_type="quiet")) == {"update_plan", "wait_session"}
 
 
@@ -241,6 +241,41 @@ async def test_one_that_had_ended_is_not_cancelled(troupe: Troupe, prompt: str) 
 
 
 # ── with their parent ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_interrupted_parent_ends_also_where_its_session_is_deleted_meanwhile(
+    troupe: Troupe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = troupe.home.threads
+    root = troupe.lead()
+    session = await create(troupe, root)
+    settled, gone = threads.settled, list[str]()
+
+    async def meanwhile(thread_id: str | None = None) -> None:
+        await settled(thread_id)
+        if not gone:
+            gone.append(session)
+            await threads.moves.delete(session)
+
+    monkeypatch.setattr(threads, "settled", meanwhile)
+    with anyio.fail_after(SECONDS):
+        await troupe.home.thread(root).interrupt()
+    assert gone == [session]
+    assert threads.status(root) == "interrupted"
+    assert not threads.exists(session)
+
+
+async def test_an_interrupted_turn_ends_whatever_becomes_of_what_it_leaves(
+    troupe: Troupe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(thread_id: str) -> None:
+        raise ZeroDivisionError
+
+    root = troupe.lead()
+    monkeypatch.setattr(troupe.home.threads._ground, "interrupted", broken)
+    with anyio.fail_after(SECONDS):
+        await troupe.home.thread(root).interrupt()
+    assert troupe.home.threads.status(root) == "interrupted"
 
 
 async def test_an_interrupted_parent_takes_its_sessions_along_and_leaves_its_agents(troupe: Troupe) -> None:

@@ -118,10 +118,18 @@ async def test_one_of_message_and_items_is_given(troupe: Troupe, given: Any, tex
     assert (item["tool"], item["status"], item["receiverThreadIds"]) == ("spawnAgent", "failed", [])
 
 
-async def test_arguments_that_do_not_fit_are_told(troupe: Troupe) -> None:
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        ({"on_parent_close": "never"}, "on_parent_close"),
+        ({"callback": {"coalesce": {"window_ms": -1, "max": 1}}}, "callback.coalesce.window_ms"),
+        ({"callback": {"coalesce": {"window_ms": 1, "max": -1}}}, "callback.coalesce.max"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_told(troupe: Troupe, given: Any, where: str) -> None:
     root = troupe.lead()
-    text = await troupe.refused(root, "spawn_agent", message="m", on_parent_close="never")
-    assert text.startswith("The arguments of `spawn_agent` do not fit. on_parent_close: ")
+    text = await troupe.refused(root, "spawn_agent", message="m", **given)
+    assert text.startswith(f"The arguments of `spawn_agent` do not fit. {where}: ")
     assert troupe.items(root) == []
 
 
@@ -170,6 +178,20 @@ async def test_an_edited_template_holds_for_the_next_agent(troupe: Troupe) -> No
     told = [troupe.home.threads.rest(it).developer_instructions for it in (one, other)]
     assert told == ["First.", "Second."]
     assert [troupe.home.thread(it).policy.permits("wait") for it in (one, other)] == [True, False]
+
+
+async def test_what_of_its_template_is_passed_over_is_a_warning(troupe: Troupe) -> None:
+    root = troupe.lead()
+    broken, careless = troupe.templates / "worker.md", troupe.templates / "smith.md"
+    broken.write_text("no front matter")
+    careless.write_text("---\ndescription: Forges.\ndenylist: [wait]\n---\nForge.\n")
+    for kind in ("worker", "worker", "smith"):  # a warning comes once
+        await troupe.spawn(root, agent_type=kind)
+    told = [it["message"] for it in troupe.events(root) if it["level"] == "warning"]
+    assert told == [
+        f"{broken}: skipped: no front matter: it must begin with a line of `---`, and end with another",
+        f"{careless}: unknown key `denylist` is passed over",
+    ]
 
 
 async def test_options_of_its_life_are_kept(troupe: Troupe) -> None:

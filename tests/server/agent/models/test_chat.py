@@ -112,11 +112,30 @@ def test_a_call_with_no_id_gets_one() -> None:
     assert call.call_id.startswith("call_")
 
 
+SERVER = {"type": "server_error"}
 FAILURES = [
     pytest.param(
         [chunk(content="Hi"), {"error": {"message": "Oh.", "code": "server_error"}}], "Oh.", "internalServerError", True
     ),
     pytest.param([{"error": "Oh."}], "Oh.", "other", True, id="bare words"),
+    pytest.param(
+        [chunk(content="Hi"), {"error": {"message": "Context size has been exceeded.", "code": 500, **SERVER}}],
+        "exceeded",
+        "contextWindowExceeded",
+        False,
+        id="too much in view, under a code of another kind",
+    ),
+    pytest.param([{"error": {"message": "Oh.", "code": 400}}], "Oh.", "badRequest", False, id="a status that stays"),
+    pytest.param(
+        [{"error": {"message": "Oh.", "code": 500}}], "Oh.", "internalServerError", True, id="and one that passes"
+    ),
+    pytest.param(
+        [{"error": {"message": "Too many tokens per minute.", "code": "rate_limit_exceeded"}}],
+        "per minute",
+        "rateLimitExceeded",
+        True,
+        id="a limit that is no window",
+    ),
     pytest.param([chunk(content="Hi"), chunk("length"), b"[DONE]"], "end of the tokens", "other", False, id="too long"),
     pytest.param([chunk("content_filter"), b"[DONE]"], "a filter", "other", False, id="filtered"),
 ]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+from typing import Any
+
 import pytest
 from tests.server.agent.models.asking import ask, sampling, scripted
-from tests.support.mock_model import Reply, chats, says, wrong
+from tests.support.mock_model import Reply, chats, failed, says, sse, wrong
 
-from threadloom.agent.sampling import ModelError, TextDelta
+from threadloom.agent.history import message_item
+from threadloom.agent.models.limits import UNSEEN
+from threadloom.agent.sampling import Model, ModelError, ModelEvent, Retrying, Sampling, TextDelta
 
 MISSING = [
     pytest.param(wrong(404, "Not Found"), id="404"),
@@ -22,6 +27,16 @@ async def test_a_server_without_responses_is_asked_for_a_chat_and_from_then_on_a
         assert (await ask(model))[0] == TextDelta("One.")
         assert (await ask(model))[0] == TextDelta("Two.")
     assert [it.target for it in server.posts] == ["/v1/responses", "/v1/chat/completions", "/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("missing", MISSING)
+async def test_a_server_that_has_answered_is_not_asked_for_a_chat_when_it_misses_its_page_once(missing: Reply) -> None:
+    async with scripted(says("One."), missing, says("Three.")) as (server, model):
+        assert (await ask(model))[0] == TextDelta("One.")
+        with pytest.raises(ModelError):
+            await ask(model)
+        assert (await ask(model))[0] == TextDelta("Three.")
+    assert [it.target for it in server.posts] == ["/v1/responses"] * 3
 
 
 async def test_a_model_that_is_missing_is_no_missing_page() -> None:
@@ -70,6 +85,62 @@ async def test_a_model_that_knows_no_reasoning_is_asked_without_and_remembered(w
             await ask(model, asked)
     assert ["reasoning" in body for body in server.bodies] == [True, False, False, True]
     assert ["include" in body for body in server.bodies] == [True, False, False, True]
+
+
+# What servers say of pictures that they do not take.
+BLIND = [
+    wrong(400, "The image data you provided does not represent a valid image."),
+    wrong(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+    wrong(404, "No endpoints found that support image input"),
+    Reply([sse(failed("It cannot be read.", "image_parse_error"))]),
+]
+
+
+def shown(body: Any) -> list[str]:
+    """What is shown to the model: its pictures by their names."""
+    parts = [part for it in body["input"] for part in it.get("content") or it.get("output") or []]
+    return [part.get("image_url") or part["text"] for part in parts]
+
+
+def picture(name: str) -> Any:
+    return {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": name}]}
+
+
+async def begun(model: Model, asked: Sampling, reads: int) -> list[ModelEvent]:
+    """The first thing in each of so many batches: who has heard enough does not wait for the end."""
+    async with aclosing(model.stream(asked)) as batches:
+        return [(await anext(batches))[0] for _ in range(reads)]
+
+
+@pytest.mark.parametrize("refusal", BLIND)
+async def test_a_picture_that_is_refused_is_left_out_from_then_on(refusal: Reply) -> None:
+    before = [picture("good"), message_item("A cat.")]
+    async with scripted(refusal, says("Hm."), says("Two.")) as (server, model):
+        retrying, said = await begun(model, sampling(*before, picture("bad")), 2)
+        assert isinstance(retrying, Retrying)
+        assert (retrying.attempt, said) == (1, TextDelta("Hm."))
+        await begun(model, sampling(*before, picture("bad"), message_item("Hm."), picture("new")), 1)
+    assert [shown(body) for body in server.bodies] == [
+        ["good", "A cat.", "bad"],
+        ["good", "A cat.", UNSEEN],
+        ["good", "A cat.", UNSEEN, "Hm.", "new"],
+    ]
+
+
+async def test_where_the_new_pictures_are_not_to_blame_the_others_are() -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "view_image", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": picture("of a tool")["content"]}
+    async with scripted(BLIND[0], BLIND[0], says("Hm.")) as (server, model):
+        await ask(model, sampling(picture("old"), call, output))
+    assert [shown(body) for body in server.bodies] == [["old", "of a tool"], ["old", UNSEEN], [UNSEEN, UNSEEN]]
+
+
+async def test_pictures_whose_absence_does_not_help_are_shown_again() -> None:
+    async with scripted(BLIND[0], BLIND[0], says("Hm.")) as (server, model):
+        with pytest.raises(ModelError, match="valid image"):
+            await ask(model, sampling(picture("a")))
+        await ask(model, sampling(picture("a")))
+    assert [shown(body) for body in server.bodies] == [["a"], [UNSEEN], ["a"]]
 
 
 async def test_what_is_wrong_for_another_reason_is_told_as_it_is() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import orjson
 import pytest
 from tests.server.agent.models.asking import ask, decoded, sampling, scripted, user
-from tests.server.agent.stage import Stage
+from tests.server.agent.stage import Stage, named
 from tests.support.mock_model import Reply, chats, completed, says, sse, wrong
 
 from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.models import chat, responses
 from threadloom.agent.models.provider import OPENAI, Provider
 from threadloom.agent.sampling import Done, Item, Sampling, ToolCall, Usage
-from threadloom.agent.tools.base import Freeform, Tools
+from threadloom.agent.tools.base import Freeform
 
 FUNCTION = {"type": "function", "name": "draw", "description": "Draw.", "parameters": {"type": "object"}}
 CUSTOM = {"type": "custom", "name": "draw", "description": "Draw.", "format": {"type": "text"}}
@@ -166,7 +166,7 @@ class Draw(Freeform):
 async def test_a_turn_gives_the_model_its_call_and_the_output_back_as_they_were() -> None:
     drawing = Reply([sse(item("done", WHOLE), completed())])
     async with scripted(drawing, says("There."), freeform=True) as (server, model):
-        stage = await Stage("draw", model, tools=Tools(Draw())).play()
+        stage = await Stage("draw", model, tools=named(Draw())).play()
     assert [body["tools"] for body in server.bodies] == [[CUSTOM], [CUSTOM]]
     assert server.bodies[1]["input"] == [user("draw"), CALLED, OUTPUT]
     assert stage.text == "There."

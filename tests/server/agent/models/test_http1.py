@@ -49,6 +49,8 @@ def test_headers_say_how_the_body_is_framed() -> None:
     assert framing(top(status=204), "POST").done
     with pytest.raises(Malformed):
         framing(top((b"content-length", b"-3")), "POST")
+    with pytest.raises(Malformed):
+        framing(top((b"content-length", b"9" * 5000)), "POST")
 
 
 def test_headers_say_whether_a_connection_is_kept() -> None:

@@ -9,9 +9,9 @@ import orjson
 import pytest
 from tests.support.mock_model import Hang, MockModel, Reply, mock_model, wrong
 
-from threadloom.agent.models import listing
+from threadloom.agent.models import listing, provider
 from threadloom.agent.models.base import REHEARSAL, Catalog, ModelInfo
-from threadloom.agent.models.provider import Provider
+from threadloom.agent.models.provider import OPENAI, Provider
 from threadloom.agent.sampling import ModelError
 
 DEFAULT = ModelInfo(id="loom-0", provider="mock", name="Loom 0", description="")
@@ -58,3 +58,31 @@ async def test_a_provider_that_is_not_configured_is_an_error() -> None:
     async with catalog(TWO) as (models, _):
         with pytest.raises(ModelError, match="There is no model provider `moon`"):
             await models.of("moon")
+
+
+WINDOWS = [
+    ("gpt-5-codex", OPENAI, 272_000),
+    ("gpt-5.6-terra", OPENAI + "/", 272_000),
+    ("gpt-10", OPENAI, 272_000),
+    ("codex-mini-latest", OPENAI, 200_000),
+    ("o3-pro", OPENAI, 200_000),
+    ("gpt-4.1-mini", OPENAI, 1_047_576),
+    ("gpt-4o-mini", OPENAI, 128_000),
+    ("omni-moderation-latest", OPENAI, None),
+    ("gpt-5-codex", "http://127.0.0.1:11434/v1", None),
+]
+
+
+@pytest.mark.parametrize(("model", "url", "window"), WINDOWS)
+def test_windows_of_models_are_known_that_their_server_does_not_list(model: str, url: str, window: int | None) -> None:
+    models = Catalog(provider=lambda name: Provider(id=name, base_url=url))
+    assert models.window(model, "openai") == window
+
+
+async def test_what_a_server_lists_goes_before_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"id": "gpt-5", "context_length": 4096}
+    async with catalog(Reply([orjson.dumps([entry])], headers=JSON, framing="length")) as (models, server):
+        monkeypatch.setattr(provider, "OPENAI", server.url)
+        assert models.window("gpt-5", "mock") == 272_000
+        await models.of("mock")
+        assert models.window("gpt-5", "mock") == 4096

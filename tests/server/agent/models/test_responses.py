@@ -256,8 +256,19 @@ def test_a_failure_has_the_models_words_and_a_kind(event: Any, text: str, info: 
     assert failure.value.stage == "stream"
 
 
-@pytest.mark.parametrize(("words", "seconds"), [("Please try again in 1.5s.", 1.5), ("try again in 20 ms", 0.02)])
-def test_a_failure_may_say_when_to_come_back(words: str, seconds: float) -> None:
+WAITS = [
+    ("Please try again in 1.5s.", 1.5),
+    ("try again in 20 ms", 0.02),
+    ("Please try again in 1m12.5s.", 72.5),
+    ("Please try again in 2m.", 120),
+    ("Please retry after 35 seconds.", 35),
+    ("Try again in a moment.", None),
+    ("Try again in 3 days.", None),
+]
+
+
+@pytest.mark.parametrize(("words", "seconds"), WAITS)
+def test_a_failure_may_say_when_to_come_back(words: str, seconds: float | None) -> None:
     with pytest.raises(Failure) as failure:
         decoded([sse(failed(words, "rate_limit_exceeded"))])
     assert failure.value.after == seconds

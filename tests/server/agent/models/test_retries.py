@@ -49,6 +49,24 @@ async def test_429_then_good_waits_as_long_as_the_server_says(wire_api: str) -> 
     assert server.bodies[0] == server.bodies[2]
 
 
+async def test_what_nobody_can_wait_for_is_not_waited_for() -> None:
+    long = wrong(429, f"Try again in {'9' * 5000}m.")
+    async with scripted(long, spoken("responses", "Hi."), sleeps=[], request_max_retries=1) as (server, model):
+        await ask(model)
+    assert len(server.posts) == 2
+
+
+async def test_a_server_may_say_in_words_how_long_to_wait() -> None:
+    sleeps: list[float] = []
+    busy = (
+        wrong(429, "Rate limit reached. Please retry after 35 seconds."),
+        wrong(429, "Try again in 9s.", retry_after="1"),
+    )
+    async with scripted(*busy, spoken("responses", "Hi."), sleeps=sleeps, request_max_retries=4) as (_, model):
+        await ask(model)
+    assert sleeps == [35, 1]
+
+
 @pytest.mark.parametrize("wire_api", WIRES)
 async def test_a_stream_that_breaks_comes_again_from_its_start(wire_api: str) -> None:
     sleeps: list[float] = []
@@ -81,11 +99,27 @@ async def test_requests_and_streams_are_counted_apart() -> None:
     assert len(server.posts) == 6
 
 
+# What servers write that call it a bad request, and no more.
+TOO_LONG = [
+    "This model's maximum context length is 65536 tokens.",
+    "prompt is too long: 215000 tokens > 200000 maximum",
+    "This model's maximum prompt length is 131072.",
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575).",
+]
+
 FINAL: list[Any] = [
     pytest.param(wrong(401, "Bad key."), "answered 401: Bad key.", "unauthorized", id="401"),
     pytest.param(wrong(400, "Nonsense."), "answered 400: Nonsense.", "badRequest", id="400"),
     pytest.param(wrong(400, "x", code="context_length_exceeded"), "answered 400", "contextWindowExceeded", id="long"),
     pytest.param(wrong(400, "The context length is 10."), "length", "contextWindowExceeded", id="long, in words"),
+    *(
+        pytest.param(wrong(400, it, code="invalid_request_error"), it, "contextWindowExceeded", id=it)
+        for it in TOO_LONG
+    ),
+    pytest.param(
+        wrong(500, "Context size has been exceeded."), "exceeded", "contextWindowExceeded", id="long, and 500"
+    ),
+    pytest.param(wrong(413, "Payload Too Large"), "413", "contextWindowExceeded", id="413"),
     pytest.param(wrong(429, "Pay.", code="insufficient_quota"), "Pay.", "usageLimitExceeded", id="quota"),
     pytest.param(wrong(503, "Full.", code="server_is_overloaded"), "Full.", "serverOverloaded", id="overloaded"),
     pytest.param(wrong(404, "x", code="model_not_found"), "answered 404", "modelNotFound", id="no such model"),

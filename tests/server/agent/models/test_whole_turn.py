@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.server.agent.models.asking import scripted
-from tests.server.agent.stage import Doing, Gate, Scripted, Stage, said, shape
+from tests.server.agent.stage import Doing, Gate, Scripted, Stage, named, said, shape
 from tests.support.mock_model import (
     Drop,
     Hang,
@@ -26,7 +26,6 @@ from tests.support.mock_model import (
 
 from threadloom.agent.base import ToolResult
 from threadloom.agent.sampling import Done, ItemDone, ModelError, ReasoningDelta, Retrying, TextDelta, ToolCall, Usage
-from threadloom.agent.tools.base import Tools
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I must look."}]}
 REASONING |= {"encrypted_content": "sealed"}
@@ -40,7 +39,7 @@ async def look(call: ToolCall) -> ToolResult:
     return ToolResult(f"a cat at {call.arguments[-2]}")
 
 
-LOOK = Tools(Doing("look", look))
+LOOK = named(Doing("look", look))
 
 
 async def test_a_turn_with_a_tool_asks_twice_and_gives_the_model_back_all_that_it_made() -> None:

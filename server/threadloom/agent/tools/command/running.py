@@ -52,7 +52,6 @@ class Commands:
         asked: Fenced,
         *,
         tty: bool = False,
-        stdin: bool = False,
     ) -> Terminal | ToolResult:
         """A command that runs, or why it does not."""
         floor, settings, terminals = turn.floor, turn.settings, turn.terminals
@@ -71,14 +70,14 @@ class Commands:
         if (no := await self._agreed(turn, floor, call, run, permission)) is not None:
             return no
         run.begins()
-        order = Order(argv, cwd, self._environment(cwd), permission.fence, tty=tty, stdin=stdin or tty)
+        # Without a terminal there is nothing to read: many a program would wait for a pipe to end (`rg word`).
+        order = Order(argv, cwd, self._environment(cwd), permission.fence, tty=tty, stdin=tty)
         try:
             process = await self._host.launch(order)
         except LaunchError as fault:
             return run.failed(str(fault))
-        terminal = Terminal(
-            run.number, run.item_id, turn.turn_id, shell_line(argv), cwd, process, fence=permission.fence
-        )
+        where = run.number, run.item_id, turn.turn_id, shell_line(argv), cwd
+        terminal = Terminal(*where, process, fence=permission.fence, tty=tty)
         terminals.keep(terminal)
         floor.spawn(run.watch, terminal)
         return terminal

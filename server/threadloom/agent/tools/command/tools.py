@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from threadloom.agent.base import ToolResult, TurnInput
 from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
@@ -11,6 +13,12 @@ from threadloom.agent.tools.command.looking import ended, seen
 from threadloom.agent.tools.command.running import Commands
 from threadloom.agent.tools.command.specs import EXEC_COMMAND, SHELL, WRITE_STDIN
 from threadloom.exec.lookup import login_shell
+
+INTERRUPT: Final = "\x03"  # what Ctrl+C types
+DEAF: Final = (
+    "The command with session_id {} has no terminal and reads nothing. Where one is to be typed into, start it with "
+    "exec_command and tty true."
+)
 
 
 class ExecCommand:
@@ -31,7 +39,7 @@ class ExecCommand:
         if isinstance(asked, ToolResult):
             return asked
         argv = [asked.shell or login_shell(), "-lc" if asked.login else "-c", asked.cmd]
-        terminal = await self._commands.begin(turn, call, argv, asked, tty=asked.tty, stdin=True)
+        terminal = await self._commands.begin(turn, call, argv, asked, tty=asked.tty)
         if isinstance(terminal, ToolResult):
             return terminal
         return await seen(self._commands, turn, terminal, asked.yield_time_ms, asked.max_output_tokens)
@@ -57,12 +65,14 @@ class WriteToStdin:
         terminal = turn.terminals.get(asked.session_id) if turn.terminals is not None else None
         if terminal is None or turn.floor is None:
             return refused(f"No command with session_id {asked.session_id} runs in this thread.")
-        if asked.chars:
+        if asked.chars and not terminal.ended.is_set():
+            if not terminal.tty and asked.chars != INTERRUPT:
+                return refused(DEAF.format(asked.session_id))
             turn.floor.emit(typed(turn, terminal, asked.chars))
-            try:
-                await terminal.process.write(asked.chars.encode())
-            except BrokenPipeError:
-                return refused(f"The command with session_id {asked.session_id} reads nothing any more.")
+            if terminal.tty:
+                turn.floor.spawn(terminal.type, asked.chars)  # it may never read: that is no reason to wait for it
+            else:
+                terminal.process.interrupt()
         return await seen(self._commands, turn, terminal, asked.yield_time_ms, asked.max_output_tokens)
 
 

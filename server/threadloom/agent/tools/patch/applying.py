@@ -110,9 +110,11 @@ class _Attempt:
         return await anyio.to_thread.run_sync(work)
 
     def _outside(self, planned: Plan) -> list[str]:
-        return [] if self.fence.mode == "danger-full-access" else outside(planned, self.fence.writable_roots)
+        if self.fence.mode == "danger-full-access":
+            return []
+        return outside(planned, self.fence.writable_roots, kept=self.fence.kept)
 
     def _guard(self, also: Sequence[str]) -> Guard:
         if self.fence.mode == "danger-full-access":
             return lambda place: None
-        return inside(self.fence.writable_roots, also=also)
+        return inside(self.fence.writable_roots, kept=self.fence.kept, also=also)

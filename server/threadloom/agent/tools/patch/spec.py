@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from threadloom.agent.sampling import Item
+from threadloom.agent.tools.spec import function, text
 
 _FORMAT: Final = """\
 A patch begins with `*** Begin Patch` and ends with `*** End Patch`. Between them, one section for each file:
@@ -28,18 +29,12 @@ side of a change. `*** End of File` behind a chunk says that it is at the end.
 
 Paths are relative to the thread's folder. All files are changed, or none if anything does not fit."""
 
-FUNCTION: Final[Item] = {
-    "type": "function",
-    "name": "apply_patch",
-    "description": f"Change files with a patch.\n\n{_FORMAT}",
-    "strict": False,
-    "parameters": {
-        "type": "object",
-        "properties": {"input": {"type": "string", "description": "The whole patch, from its first line to its last."}},
-        "required": ["input"],
-        "additionalProperties": False,
-    },
-}
+FUNCTION: Final = function(
+    "apply_patch",
+    f"Change files with a patch.\n\n{_FORMAT}",
+    {"input": text("The whole patch, from its first line to its last.")},
+    "input",
+)
 
 # The same format for a model that writes by a grammar.
 _GRAMMAR: Final = r"""
