@@ -53,12 +53,38 @@ class Slow:
                 yield batch
 
 
+class Settling:
+    """Who waits for the index. That takes real time, and theirs may not begin to run before."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._settled = manager.settled
+        self._waiting = 0
+        manager.settled = self._counted  # type: ignore[method-assign]
+
+    async def _counted(self, thread_id: str | None = None) -> None:
+        self._waiting += 1
+        try:
+            await self._settled(thread_id)
+        finally:
+            self._waiting -= 1
+
+    async def over(self) -> None:
+        """Return once whoever can go on has, and none of them waits for the index."""
+        waited = True
+        while waited:
+            await self._settled()
+            for _ in range(20):
+                await checkpoint()
+            waited = self._waiting > 0
+
+
 class Deeds:
     """A server's threads, and what may be asked of them; the answers say what came of it, and judge nothing."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
         self._cascade = manager.cascade
+        self._settling = Settling(manager)
         self._clock = self._cascade.clock = FakeClock()
         self._slow = manager._ground.agent = Slow(manager._ground.agent, self._clock)
         self._killing = Killing(self._clock)
@@ -243,10 +269,8 @@ class Deeds:
                 await self._calm()
 
     async def _calm(self) -> None:
-        """Return once nothing ends by itself any more."""
-        await self._manager.settled()
-        for _ in range(20):
-            await checkpoint()
+        """Return once nothing ends by itself any more, and nobody waits for a commit before it looks at the clock."""
+        await self._settling.over()
         await _until(lambda: not (self._killing.dying or any(map(self._ends, self._manager.loaded.values()))))
         await _until(lambda: not any(it.landing for it in self._cascade._closing.values()))
 

@@ -48,6 +48,7 @@ class Server:
         self._peer = peer
         self._answers = peer.makefile("rb")
         self._pid = pid
+        self._code: int | None = None  # once it is buried
 
     def ask(self, deed: str, wanted: dict[str, Any]) -> dict[str, Any] | None:
         """What came of a deed; none where the server was gone before it could say so."""
@@ -60,16 +61,17 @@ class Server:
         return orjson.loads(answer) if answer else None
 
     def kill(self) -> None:
-        """From outside, whatever it does."""
-        with suppress(ProcessLookupError):  # not before it is buried
+        """From outside, whatever it does. Once it is buried, its number may be somebody else's."""
+        if self._code is None:
             os.kill(self._pid, signal.SIGKILL)
 
     def buried(self) -> int:
-        """Return once it has ended; its exit code."""
-        code = self._nursery.bury(self._pid)
-        self._answers.close()
-        self._peer.close()
-        return code
+        """Return once it has ended; its exit code, as often as one asks."""
+        if self._code is None:
+            self._code = self._nursery.bury(self._pid)
+            self._answers.close()
+            self._peer.close()
+        return self._code
 
 
 @contextmanager
