@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from anyio.lowlevel import checkpoint
 
 from threadloom import handshake
 from threadloom.config import Settings
 from threadloom.connection import Connection, Greeted
 from threadloom.dispatcher import Dispatcher
+from threadloom.lull import Lull
 from threadloom.routes import Context, Peer, Routes
 from threadloom.transports.base import Transport
 from threadloom_protocol.errors import InvalidRequest
@@ -69,6 +69,11 @@ HANDLERS: Final[dict[str, str]] = {f"threadloom_protocol.v2.{room}": f"threadloo
 
 # The first handshake goes first; the rest of the house is opened behind it, or after this many seconds alone.
 QUIET: Final = 1.0
+
+# Seconds that getting ready gives way to requests: a burst of first questions is over in BURST, and what they need had
+# better be there then. The library that models are asked with takes half a second of everyone's time: it can wait.
+BURST: Final = 0.1
+LEISURE: Final = 2.0
 
 SWEEP: Final = 60.0  # seconds between looks for threads that nobody uses any more
 
@@ -215,16 +220,13 @@ class App:
         """The threads of this server; a client that only looks around costs none of it."""
         if self._threads is None:
             from threadloom.compose.threads import threads
-            from threadloom.threads.warming import warm
 
             self._threads = threads(
                 self.settings, self.configuration, self.models, self._tasks, self.host, self.nursery
             )
             for connection in self._connections:
                 self._threads.hub.join(connection)
-            # Whoever starts a thread will want an answer soon.
-            self._tasks.start_soon(warm)
-            self._tasks.start_soon(self.models.warm)
+            self._tasks.start_soon(self._expect)
         return self._threads
 
     def _pump(self, connection: Connection) -> None:
@@ -262,17 +264,33 @@ class App:
         """
         with anyio.move_on_after(QUIET):
             await self._greeted.wait()
-        await checkpoint()
+        lull = self._lull(BURST)
+        await lull.wait()
         _sandbox()
         while self._routes.load_next():
-            await checkpoint()  # others go first
+            await lull.wait()
         self._open.set()
         gc.enable()
         gc.set_threshold(*GARBAGE)
         gc.freeze()
         if (self.settings.home / "index.sqlite").exists():
-            await checkpoint()
-            await (self.threads.upkeep.take_up() if self.settings.takes_up else self.threads.upkeep.prepare())
+            await lull.wait()
+            if self.settings.takes_up:
+                await self.threads.upkeep.take_up()
+            else:
+                await self.threads.upkeep.prepare(lull.wait)
+
+    async def _expect(self) -> None:
+        """Whoever starts a thread will want an answer soon."""
+        from threadloom.threads.warming import warm
+
+        lull = self._lull(LEISURE)
+        await lull.wait()
+        self._tasks.start_soon(self.models.warm)
+        await warm(lull.wait)
+
+    def _lull(self, patience: float) -> Lull:
+        return Lull(lambda: self._dispatcher.asked, lambda: any(it.busy for it in self._connections), patience)
 
     async def _warn(self, connection: Connection) -> None:
         """Tell a client what of the configuration is passed over, once it has its handshake and the house is open."""

@@ -132,6 +132,11 @@ class Connection:
         self._outbox.close()
         self._scope.cancel()
 
+    @property
+    def busy(self) -> bool:
+        """Whether it waits for an answer."""
+        return self._open > 0
+
     async def settle(self) -> None:
         """Wait until every request is answered and every answer has left."""
         while self._open:

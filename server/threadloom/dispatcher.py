@@ -90,11 +90,13 @@ class Dispatcher:
         self._routes = routes
         self._tasks = tasks
         self._lanes: dict[Hashable, deque[Call]] = {}
+        self.asked = 0  # requests that have come
         self.draining = False  # what runs may end, and be looked at and steered; nothing begins
         self.stopping = False
 
     def dispatch(self, context: Context, method: str, params: Any, reply: Reply) -> None:
         """Answer a request through `reply`: at once, or when its turn has come."""
+        self.asked += 1
         try:
             if self.stopping:
                 raise ShuttingDown

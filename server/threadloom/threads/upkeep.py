@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anyio.lowlevel import checkpoint
@@ -33,10 +33,10 @@ class Upkeep:
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
 
-    async def prepare(self) -> None:
+    async def prepare(self, pause: Callable[[], Awaitable[None]]) -> None:
         """Get ready for whoever comes back to a thread: no first request pays for all."""
         self._manager.knowledge.begin()
-        await warm(View, Resting, ThreadListResponse, ThreadResumeResponse)
+        await warm(pause, View, Resting, ThreadListResponse, ThreadResumeResponse)
 
     # ── open work ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
-
-from anyio.lowlevel import checkpoint
 
 from threadloom_protocol.model import Wire
 from threadloom_protocol.v2.item import (
@@ -41,8 +40,8 @@ _TURN: Final[tuple[type[Wire], ...]] = (
 )
 
 
-async def warm(*shapes: type[Wire]) -> None:
-    """Build shapes, those of a turn where none are named; others go first."""
+async def warm(pause: Callable[[], Awaitable[None]], *shapes: type[Wire]) -> None:
+    """Build shapes, those of a turn where none are named; in the pauses others go first."""
     for it in shapes or _TURN:
-        await checkpoint()
+        await pause()
         it.model_rebuild()
