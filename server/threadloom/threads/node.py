@@ -29,8 +29,11 @@ COMMAND: Final = 60  # characters of a command that a node shows
 
 
 def spawned(view: View) -> bytes:
-    """How a thread was born: what of its node is costly to encode, and never changes."""
-    return orjson.dumps({"spawnPoint": view.spawn_point, "spawnConfig": view.spawn_config}, default=_encoded)
+    """How a thread was born: the end of its node, which is costly to encode and never changes.
+
+    Cut off, it is a copy: what orjson returns keeps the whole buffer that it was written in, 4 KB and more.
+    """
+    return orjson.dumps({"spawnPoint": view.spawn_point, "spawnConfig": view.spawn_config}, default=_encoded)[1:]
 
 
 def live(thread: Thread, depth: int) -> bytes:
@@ -56,7 +59,7 @@ def live(thread: Thread, depth: int) -> bytes:
     }
     if view.kept_reports is not None:
         now["keptReports"] = view.kept_reports
-    return b"%b,%b" % (orjson.dumps(now, default=_encoded)[:-1], thread.spawned[1:])
+    return b"%b,%b" % (orjson.dumps(now, default=_encoded)[:-1], thread.spawned)
 
 
 def stored(state: bytes, thread_id: str, depth: int, *, held: bool) -> bytes:
