@@ -107,21 +107,24 @@ class App:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[App]:
         """Run what lives in the background; leaving answers what is open and lets every peer go, in bounded time."""
-        async with anyio.create_task_group() as background:
-            self._tasks = background
-            calls = await background.start(_host)
-            self._calls = calls.cancel_scope
-            self._dispatcher = Dispatcher(self._routes, calls)
-            background.start_soon(self._warm)
-            background.start_soon(self._sweep)
-            try:
-                yield self
-            finally:
+        try:
+            async with anyio.create_task_group() as background:
+                self._tasks = background
+                calls = await background.start(_host)
+                self._calls = calls.cancel_scope
+                self._dispatcher = Dispatcher(self._routes, calls)
+                background.start_soon(self._warm)
+                background.start_soon(self._sweep)
+                try:
+                    yield self
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await self.stop()
+                    background.cancel_scope.cancel()
+        finally:
+            if self._models is not None:
                 with anyio.CancelScope(shield=True):
-                    await self.stop()
-                    if self._models is not None:
-                        await self._models.aclose()
-                background.cancel_scope.cancel()
+                    await self._models.aclose()  # nobody asks them for anything any more
         if self._threads is not None:
             self._threads.close()
 
