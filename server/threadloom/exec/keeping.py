@@ -15,7 +15,7 @@ import anyio
 
 from threadloom.exec.base import LaunchError, Order
 from threadloom.exec.process import WardedProcess
-from threadloom.exec.streams import open_streams
+from threadloom.exec.streams import Streams, open_streams
 from threadloom.exec.tree.plan import Plan, encode
 
 PACKAGES: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -37,8 +37,13 @@ class Keeper:
         """Start it ahead of the first command."""
         if self._socket is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
+            try:
                 self._pid = _spawn(theirs.fileno())
+            except OSError:
+                ours.close()
+                raise
+            finally:
+                theirs.close()
             ours.setblocking(False)
             self._socket = ours
 
@@ -52,11 +57,9 @@ class Keeper:
             gone()
 
         try:
-            streams, theirs = open_streams(order)
+            ours, wardens, streams, theirs = _opened(order)
         except OSError as fault:
             raise LaunchError(f"no pipe or terminal for the command: {fault.strerror}") from fault
-        ours, wardens = socket.socketpair()
-        ours.setblocking(False)
         process: WardedProcess | None = None
         try:
             try:
@@ -69,12 +72,14 @@ class Keeper:
             process = WardedProcess(ours, streams, forget)
             live.add(process)
             await process.started()
-        except BaseException:
+        except BaseException as fault:
             streams.close()
             if process is None:
                 ours.close()
             else:
                 process.abort()
+            if isinstance(fault, OSError):
+                raise LaunchError(f"nobody to start the command: {fault.strerror}") from fault
             raise
         return process
 
@@ -95,6 +100,18 @@ class Keeper:
             except (BrokenPipeError, ConnectionResetError):
                 await self.close()
         raise LaunchError("the process that starts commands ends as soon as it is started")
+
+
+def _opened(order: Order) -> tuple[socket.socket, socket.socket, Streams, list[int]]:
+    """Both ends of a way to a warden, and of the command's streams, or none of them. Raises `OSError`."""
+    ours, wardens = socket.socketpair()
+    ours.setblocking(False)
+    try:
+        return ours, wardens, *open_streams(order)
+    except OSError:
+        ours.close()
+        wardens.close()
+        raise
 
 
 async def _send_descriptors(peer: socket.socket, descriptors: Sequence[int]) -> None:

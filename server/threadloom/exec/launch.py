@@ -65,7 +65,10 @@ class Host:
     async def launch(self, order: Order) -> Process:
         """Start a command, or raise `LaunchError`."""
         _check(order)
-        release = self._reserved.hold(await self._free(order))
+        try:
+            release = self._reserved.hold(await self._free(order))
+        except OSError as fault:
+            raise LaunchError(f"no room is kept for settings: {fault.strerror}") from fault
         try:
             return await self._launched(order, release)
         except BaseException:

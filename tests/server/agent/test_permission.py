@@ -11,6 +11,7 @@ import pytest
 from threadloom.agent.tools.permission import (
     EXPOSED_GIT,
     EXPOSED_MODES,
+    LINKED,
     NEVER,
     OPEN,
     Ask,
@@ -132,6 +133,25 @@ def test_a_repository_is_named_wherever_a_command_could_write_to_it(name: str, w
     git = tmp_path / where / ".git"
     git.write_text("gitdir: ../store\n") if name == "file" else git.mkdir()
     assert verdict("on-request", wish, WEAK) == Ask(fence, EXPOSED_GIT)
+
+
+@pytest.mark.parametrize("name", [".git", ".threadloom"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_where_a_link_leads_to_what_is_guarded_a_command_could_put_another_in_its_place(
+    policy: str, name: str, workspace: Fence, tmp_path: Path
+) -> None:
+    cwd = tmp_path / "one/two"
+    cwd.mkdir(parents=True)
+    beneath = cwd / "three"
+    beneath.mkdir()
+    (beneath / name).symlink_to(tmp_path)
+    assert table(policy, workspace, STRONG, str(cwd)) == INSIDE[policy]
+    link = tmp_path / "one" / name
+    link.symlink_to("nowhere")
+    assert table(policy, workspace, STRONG, str(cwd)) == EXPOSED[policy]
+    assert verdict("on-request", Wish(PLAIN, workspace, str(cwd)), STRONG) == Ask(workspace, LINKED.format(link))
+    assert table(policy, READ_ONLY, STRONG, str(cwd)) == INSIDE[policy]
+    assert table(policy, workspace, NONE, str(cwd)) == INSIDE[policy]
 
 
 @pytest.mark.parametrize("policy", ["untrusted", "on-request", "some"])

@@ -254,6 +254,24 @@ async def test_what_lies_outside_or_is_protected_takes_a_word(work: Path, place:
     assert (work / place).read_text() == "x\n"
 
 
+@pytest.mark.parametrize("way", ["file", "link", "beneath"])
+async def test_a_repository_beside_what_leads_to_it_takes_a_word_too(work: Path, way: str) -> None:
+    """`git clone --bare .bare` and worktrees around it, as many have them."""
+    here = work / "main" if way == "beneath" else work
+    lay(work, {".bare/config": "[core]\n", "main/x": ""})
+    if way == "link":
+        (here / ".git").symlink_to(work / ".bare")
+    else:
+        (here / ".git").write_text(f"gitdir: {work}/.bare\n")
+    change = "*** Begin Patch\n*** Update File: .bare/config\n@@\n [core]\n+fsmonitor = ./mine\n*** End Patch"
+    floor = FakeFloor("decline", "accept")
+    assert not (await applied(turn_on(floor, work), change)).ok
+    assert f"Outside of what may be changed unasked: {work}/.bare/config" in str(floor.questions[0].params.to_json())
+    assert "may not be written" in (await applied(turn_on(FakeFloor(), work, policy="never"), change)).output
+    assert (work / ".bare/config").read_text() == "[core]\n"
+    assert (await applied(turn_on(floor, work), change)).ok
+
+
 async def test_where_nobody_may_be_asked_it_is_refused_in_words(work: Path) -> None:
     floor = FakeFloor()
     result = await applied(turn_on(floor, work, policy="never"), add("../outside.txt"))

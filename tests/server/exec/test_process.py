@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from threadloom.exec import keeping
 from threadloom.exec.base import LaunchError, Mode, Order, Output, Process
 from threadloom.exec.launch import Host
 from threadloom.exec.process import WardedProcess
+from threadloom.exec.sandbox.guards import SETTINGS
 from threadloom.exec.streams import Streams
 from threadloom.exec.tree.plan import Plan
 
@@ -365,6 +367,56 @@ async def test_where_no_process_can_be_had_those_that_run_stay(monkeypatch: pyte
         await bare.launch("true")
     await process.write(b"still here\n")
     await Listener(process).until(b"still here")
+
+
+@contextmanager
+def room_for(files: int) -> Iterator[None]:
+    """A process that can open so many files more."""
+    opened = {int(it) for it in os.listdir("/proc/self/fd")}  # with the one that lists them, which is gone by now
+    free = [number for number in range(max(opened) + files + 2) if not Path(f"/proc/self/fd/{number}").is_symlink()]
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[files], before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("tty", [False, True])
+async def test_where_no_more_files_can_be_opened_a_command_is_refused_and_none_stays_open(
+    bench: Bench, tty: bool
+) -> None:
+    await run(bench.host, bench.order("true"))
+    before = descriptors().keys()
+    for files in range(12):
+        with room_for(files):
+            try:
+                process = await bench.launch("true", tty=tty)
+            except LaunchError as fault:
+                assert "Too many open files" in str(fault)  # noqa: PT017 - with enough of them it starts
+                continue
+        await process.end(0)
+        await process.wait()
+        del process
+    assert bench.host.live == frozenset()
+    assert descriptors().keys() == before
+    assert not (bench.place.work / "tree" / SETTINGS).exists()
+    assert (await run(bench.host, bench.order("echo", "again")))[1] == "again\n"
+
+
+async def test_where_nobody_can_be_had_to_start_a_command_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, bare: Bench
+) -> None:
+    def refused(descriptor: int) -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as poor:
+        poor.setattr(keeping, "_spawn", refused)
+        before = descriptors().keys()
+        with pytest.raises(LaunchError, match="nobody to start the command: Resource temporarily unavailable"):
+            await bare.launch("true")
+        assert descriptors().keys() == before
+    assert (await run(bare.host, bare.order("echo", "again")))[1] == "again\n"
 
 
 async def test_a_warden_that_was_killed_leaves_nothing(bare: Bench) -> None:

@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support.exec_rooms import GUARDED, KINDS, Workplace, host_of, run
+from tests.support.exec_rooms import GUARDED, KINDS, PATH, Workplace, host_of, run
 
 from threadloom.exec import choice
 from threadloom.exec.base import Fence, LaunchError, SandboxUnavailable
 from threadloom.exec.fence import fence_of
 from threadloom.exec.launch import FORCE, Host, diagnose
-from threadloom.exec.sandbox import bubblewrap, own, seccomp
+from threadloom.exec.sandbox import bubblewrap, own, seccomp, trials
 from threadloom.exec.sandbox.guards import FOLDERS, guarded, in_repository, writable
 from threadloom_protocol.v2.values.policy import (
     DangerFullAccessSandboxPolicy,
@@ -233,6 +233,37 @@ def test_a_bubblewrap_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     told = diagnose({FORCE: "bubblewrap"}).reasons["bubblewrap"]
     assert told == "bwrap: No permissions to create new namespace"
+
+
+@pytest.mark.skipif("bubblewrap" not in KINDS, reason="bubblewrap is hidden in this run")
+async def test_no_command_can_put_another_bubblewrap_in_front(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment in the workspace is on the PATH of a server that was started in it."""
+    (place.work / "bin").mkdir()
+    host = host_of("bubblewrap")
+    try:
+        for folder in (str(place.work / "bin"), f"{place.work}/tree/../bin"):
+            monkeypatch.setenv("PATH", f"{folder}:{PATH}")
+            trap = f"#!/bin/sh\necho escaped > {place.outside}/new\n"
+            script = f"printf '%s' '{trap}' > ../bin/bwrap && chmod +x ../bin/bwrap"
+            assert (await run(host, place.order(["sh", "-c", script])))[0] == 0
+            assert (await run(host, place.order(["echo", "fenced"])))[:2] == (0, "fenced\n")
+            assert not (place.outside / "new").exists()
+            monkeypatch.chdir(place.work)
+            assert trials.bubblewrap() == shutil.which("bwrap", path=PATH)  # when it is tried, too
+    finally:
+        await host.close()
+
+
+def test_a_bubblewrap_that_is_nowhere_else_is_taken_from_the_workspace(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = place.work / "bwrap"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(place.work))
+    assert trials.bubblewrap([str(place.work)]) == str(own)
 
 
 def test_the_diagnosis_names_what_is_in_use() -> None:

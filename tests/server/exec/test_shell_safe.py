@@ -52,6 +52,10 @@ nl -ba x | sed -n '10,20p'
 paste a b
 printenv PATH
 printf '%s\\n' hi
+printf '%5.2f %s %%n\\n' 2.5 b%n
+printf '%s=%s\\n' a --b
+printf -- '%d\\n' 5
+arch
 pwd
 rev x
 rg foo
@@ -256,6 +260,12 @@ tree -R -H . -L 1
 file -C -m x
 file -z x
 printf -v x y
+printf a%n PATH
+printf '%s%-5ln' a PATH
+printf -- %n PATH
+printf %d PATH=1
+printf '%*s' SHLVL++ x
+arch -x86_64 rm x
 printf -v 'a[$(rm x)]' y
 test -v 'a[$(rm x)]'
 [ 'a[$(rm x)]' -eq 1 ]

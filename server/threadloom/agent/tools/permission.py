@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from threadloom.exec.base import Fence, Kind
-from threadloom.exec.sandbox.guards import in_repository
+from threadloom.exec.sandbox.guards import in_repository, linked
 from threadloom_protocol.v2.values.policy import AskForApproval, GranularAskForApproval
 
 SHOWN: Final = 5  # paths that a sentence names
@@ -21,6 +21,7 @@ EXPOSED_GIT: Final = "The sandbox of this machine cannot keep the repository's .
 EXPOSED_MODES: Final = (
     "The sandbox of this machine cannot keep the modes and times of files outside of the workspace from being changed."
 )
+LINKED: Final = "{} is a link: no sandbox can keep a command from putting another in its place."
 CLOSED: Final = "Not done: this agent may only read, and nobody can let it do more. Tell whoever asked for it."
 
 
@@ -74,24 +75,29 @@ def _question(policy: AskForApproval, wish: Wish, walls: Walls) -> Ask | None:
     fenced = wish.fence.mode != "danger-full-access"
     if wish.escalated and fenced:
         return Ask(OPEN, wish.justification)
-    leaky = _leaks(wish.fence, walls)
-    if policy == "never" and not leaky:
+    leak = _leak(wish, walls)
+    if policy == "never" and leak is None:
         return None
     from threadloom.exec.shell.danger import is_dangerous
     from threadloom.exec.shell.safe import is_safe
 
     if is_safe(wish.argv, elsewhere=wish.elsewhere):
         return None
-    if leaky:
-        return Ask(wish.fence, EXPOSED_GIT if in_repository(wish.fence, wish.cwd) else EXPOSED_MODES)
+    if leak is not None:
+        return Ask(wish.fence, leak)
     if policy == "untrusted" or is_dangerous(wish.argv):
         return Ask(wish.fence, wish.justification)
     return None
 
 
-def _leaks(fence: Fence, walls: Walls) -> bool:
-    """Whether the sandbox would let more be changed than the fence says: there are no mounts of its own."""
-    return fence.mode == "workspace-write" and not walls.guards_git and walls.kind != "none"
+def _leak(wish: Wish, walls: Walls) -> str | None:
+    """What the sandbox would let be changed though the fence says no: there are no mounts of its own, or a link."""
+    if wish.fence.mode != "workspace-write" or walls.kind == "none":
+        return None
+    if not walls.guards_git:
+        return EXPOSED_GIT if in_repository(wish.fence, wish.cwd) else EXPOSED_MODES
+    link = linked(wish.fence, wish.cwd)
+    return None if link is None else LINKED.format(link)
 
 
 def may_ask(policy: AskForApproval) -> bool:

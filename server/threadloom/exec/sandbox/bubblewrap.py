@@ -10,12 +10,12 @@ from threadloom.exec.tree.plan import Bubble
 
 def bubble(order: Order) -> Bubble:
     """What a warden needs to put a command inside."""
-    return Bubble(bubblewrap() or "bwrap", _options(order), order.fence.network)
+    roots = writable(order.fence) if order.fence.mode == "workspace-write" else []
+    return Bubble(bubblewrap(roots) or "bwrap", _options(order, roots), order.fence.network)
 
 
-def _options(order: Order) -> list[str]:
+def _options(order: Order, roots: list[str]) -> list[str]:
     fence = order.fence
-    roots = writable(fence) if fence.mode == "workspace-write" else []
     whole = "--bind" if "/" in roots else "--ro-bind"
     options = [*ALONE, whole, "/", "/", "--dev", "/dev", *PROCESSES]
     for root in roots:

@@ -38,6 +38,15 @@ def in_repository(fence: Fence, cwd: str) -> bool:
     return any(os.path.lexists(os.path.join(folder, ".git")) for folder in _folders(roots, cwd))
 
 
+def linked(fence: Fence, cwd: str) -> str | None:
+    """A link that a repository or settings are reached by, where a command can write: no mount keeps it in its place.
+
+    Only where the command works: what lies beneath can be moved away with the folder that it is in.
+    """
+    places = (os.path.join(folder, name) for folder in _near(writable(fence), cwd) for name in (".git", SETTINGS))
+    return next(filter(os.path.islink, places), None)
+
+
 def settings(fence: Fence, cwd: str) -> Iterator[str]:
     """Where a thread that works where a command does would look for its project's settings.
 
@@ -60,13 +69,17 @@ def _holds_anything(folder: str) -> bool:
 
 def _folders(roots: list[str], cwd: str) -> Iterator[str]:
     """The roots, what lies between them and the command, and what lies near beneath them."""
+    yield from _near(roots, cwd)
+    for root in roots:
+        yield from _beneath(root)
+
+
+def _near(roots: list[str], cwd: str) -> Iterator[str]:
     yield from roots
     folder = os.path.realpath(cwd)
     while within(roots, folder) and folder not in roots:
         yield folder
         folder = os.path.dirname(folder)
-    for root in roots:
-        yield from _beneath(root)
 
 
 def _beneath(root: str) -> Iterator[str]:

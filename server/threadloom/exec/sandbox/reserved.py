@@ -32,8 +32,18 @@ class Reserved:
         self._held: dict[str, _Held] = {}
 
     def hold(self, paths: Iterable[str]) -> Callable[[], None]:
-        """Keep what is free of these, until what this returns is called; only the first call counts."""
-        return partial(self._release, [path for path in paths if self._take(path)])
+        """Keep what is free of these, until what this returns is called; only the first call counts.
+
+        Raises `OSError` with none of them kept.
+        """
+        taken: list[str] = []
+        try:
+            for path in paths:
+                taken += [path] * self._take(path)
+        except OSError:
+            self._release(taken)
+            raise
+        return partial(self._release, taken)
 
     def _take(self, path: str) -> bool:
         held = self._held.get(path)

@@ -9,9 +9,11 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Iterable
 from typing import Final
 
 from threadloom.exec.lookup import find_program
+from threadloom.exec.roots import within
 
 SECONDS: Final = 5.0  # for an attempt; it takes a few hundredths of one
 
@@ -73,9 +75,19 @@ class Trial:
             os.close(watched)
 
 
-def bubblewrap() -> str | None:
-    """Where it is."""
-    return find_program("bwrap", os.environ.get("PATH", os.defpath), "/")
+def bubblewrap(roots: Iterable[str] = ()) -> str | None:
+    """Where it is: not in a folder where commands may write, if there is another, for it runs outside of its walls."""
+    path, avoided = os.environ.get("PATH", os.defpath), list(roots) or _here()
+    trusted = [folder for folder in path.split(os.pathsep) if not within(avoided, os.path.realpath(folder))]
+    return find_program("bwrap", os.pathsep.join(trusted), "/") or find_program("bwrap", path, "/")
+
+
+def _here() -> list[str]:
+    """Where commands will most likely work, before one is known."""
+    try:
+        return [os.getcwd()]
+    except OSError:  # it was removed
+        return []
 
 
 def of_bubblewrap() -> Trial:

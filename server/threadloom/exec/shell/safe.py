@@ -17,7 +17,7 @@ FOLDERS: Final = frozenset(
 )
 # Whatever they are given: no option of theirs writes a file or starts a program.
 ANYHOW: Final = words(
-    "arch b2sum basename cat cd cksum cmp column comm cut df dirname du echo egrep expand expr false fgrep fold free "
+    "b2sum basename cat cd cksum cmp column comm cut df dirname du echo egrep expand expr false fgrep fold free "
     "grep groups head id join jq ls md5sum nl nproc od paste printenv ps pwd readlink realpath rev seq sha1sum "
     "sha224sum sha256sum sha384sum sha512sum stat strings tac tail tr true type uname unexpand uptime wc which whoami"
 )
@@ -25,6 +25,10 @@ ANYHOW: Final = words(
 DASHES: Final = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 DATE: Final = words("-u -R -I -d --utc --universal --date --rfc-email --rfc-3339 --iso-8601")
 RANGE: Final = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
+# What `printf` puts in the place of a value: flags, then how. Text alone needs no number.
+CONVERSION: Final = re.compile(r"%([-+ #0'\d.*hlLjzt]*)(.)", re.DOTALL)
+TEXTUAL: Final = "sbcq%"
+ASSIGNS: Final = re.compile(r"=|\+\+|--")
 
 
 def is_safe(argv: Sequence[str], *, elsewhere: bool = False) -> bool:
@@ -97,6 +101,15 @@ def _builtin(args: Sequence[str]) -> bool:
     return not any(arg.startswith(("-v", "-R")) or "$" in arg or "`" in arg for arg in args)
 
 
+def _printf(args: Sequence[str]) -> bool:
+    """Not where `%n` sets the variable that a value names, nor where zsh calculates with one that sets some."""
+    text, *values = [arg for arg in args if arg != "--"] or [""]
+    found = CONVERSION.findall(text)
+    calculates = any(kind not in TEXTUAL or "*" in flags for flags, kind in found)
+    sets = any(kind == "n" for _, kind in found) or (calculates and any(map(ASSIGNS.search, values)))
+    return _builtin(args) and not sets
+
+
 def _command(args: Sequence[str]) -> bool:
     """To say what a name stands for."""
     return len(args) == 2 and args[0] in ("-v", "-V")
@@ -104,6 +117,7 @@ def _command(args: Sequence[str]) -> bool:
 
 CHECKS: Final[Mapping[str, Check]] = {
     "[": _builtin,
+    "arch": _nothing,  # macOS runs what follows it
     "base32": without("o", "--output"),
     "base64": without("o", "--output"),
     "command": _command,
@@ -116,7 +130,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "find": _find,
     "git": git.only_reads,
     "hostname": _nothing,
-    "printf": _builtin,
+    "printf": _printf,
     "rg": without("z", "--pre", "--search-zip", "--hostname-bin"),
     "sed": _sed,
     "shuf": without("o", "--output"),

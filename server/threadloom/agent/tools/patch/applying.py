@@ -18,6 +18,7 @@ from threadloom.agent.tools.permission import CLOSED, Refuse, Run, patch_verdict
 from threadloom.exec.base import Fence
 from threadloom.exec.fence import fence_of
 from threadloom.exec.patch import Guard, PatchError, Plan, inside, outside, parse, plan
+from threadloom.exec.sandbox.guards import guarded, writable
 from threadloom_protocol.v2.values.policy import AskForApproval
 
 
@@ -44,6 +45,7 @@ class _Attempt:
     fence: Fence
     edits: Edits
     review: Review | None
+    kept: Sequence[str] = ()  # what no patch changes unasked, wherever it lies
 
     async def begin(self, policy: AskForApproval) -> ToolResult:
         """Apply it, or have it decided first."""
@@ -102,19 +104,25 @@ class _Attempt:
     async def _plan(self) -> Plan:
         """Worked out off the loop, diffs included. Raises `PatchError`."""
 
-        def work() -> Plan:
+        def work() -> tuple[Plan, Sequence[str]]:
             made = plan(parse(self.text), self.cwd)
             _ = made.changes
-            return made
+            return made, self._guarded()
 
-        return await anyio.to_thread.run_sync(work)
+        made, self.kept = await anyio.to_thread.run_sync(work)
+        return made
+
+    def _guarded(self) -> Sequence[str]:
+        """What commands must leave as it is: a repository may lie beside the `.git` that leads to it."""
+        roots = writable(self.fence)
+        return [*self.fence.kept, *(it for cwd in {self.cwd, self.turn.cwd} for it in guarded(roots, cwd))]
 
     def _outside(self, planned: Plan) -> list[str]:
         if self.fence.mode == "danger-full-access":
             return []
-        return outside(planned, self.fence.writable_roots, kept=self.fence.kept)
+        return outside(planned, self.fence.writable_roots, kept=self.kept)
 
     def _guard(self, also: Sequence[str]) -> Guard:
         if self.fence.mode == "danger-full-access":
             return lambda place: None
-        return inside(self.fence.writable_roots, kept=self.fence.kept, also=also)
+        return inside(self.fence.writable_roots, kept=self.kept, also=also)
