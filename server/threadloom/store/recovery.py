@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -127,12 +127,23 @@ class _Recovery:
             self.kept = [it.thread_id for it in found.values() if it.kept]
 
     def one(self, thread_id: str) -> None:
-        """One log."""
+        """One log, and those that it stands on: a history is told through all of them."""
+        at: str | None = thread_id
+        while at is not None and not self._stop.is_set():
+            at = self._one(at)
+
+    def _one(self, thread_id: str) -> str | None:
         path = self._store.folders.find(thread_id)
-        if path is not None:
-            mark = self._index.marks(thread_id).get(thread_id)
-            with suppress(OSError):  # whoever reads it hears of it
-                self._bring_up(Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path)), mark)
+        if path is None:
+            return None
+        mark = self._index.marks(thread_id).get(thread_id)
+        with suppress(OSError, StoreError):  # whoever reads it hears of it
+            found = Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path))
+            if _is_due(found, mark):
+                self._bring_up(found, mark)
+            with closing(self._store.read_at(path)) as log:
+                return log.header.base.thread_id if log.header.base else None
+        return None
 
     def _drop_lost(self, marks: Mapping[str, Mark], forks: list[str], found: Mapping[str, Found]) -> None:
         for it in {*marks, *forks} - found.keys():
