@@ -17,6 +17,7 @@ from tests.support.crash_loom import loom as loomed
 from tests.support.crash_saves import TALE, Saver, assert_sendable
 from tests.support.sockets import until
 from tests.support.storing import resealed
+from tests.support.talk import SECONDS
 
 from threadloom.agent.history import ABORTED, ready
 from threadloom.agent.sampling import ToolCall
@@ -243,6 +244,37 @@ async def test_an_older_name_stays_forgotten_where_its_log_could_not_be_told(
     await sessions.delete("core")
     with pytest.raises(InvalidRequest):
         sessions.find("core")
+
+
+@pytest.mark.parametrize("had", [None, 0, 1])
+@pytest.mark.parametrize("step", [2, 3])  # before either has recorded it, and behind
+async def test_of_two_saves_at_once_one_counts_and_the_other_has_lost_the_name(
+    loom: Studio, monkeypatch: pytest.MonkeyPatch, had: int | None, step: int
+) -> None:
+    threads = [loom.born(), loom.born()]
+    sessions = Sessions(loom.manager)
+    if had is not None:
+        await sessions.save(threads[had].id, "core")
+    settled, steps, first, both = loom.manager.settled, Counter[int](), anyio.Event(), anyio.Event()
+
+    async def together(thread_id: str | None = None) -> None:
+        await settled(thread_id)
+        task = anyio.get_current_task().id
+        steps[task] += 1
+        if steps[task] == step:
+            (both if first.is_set() else first).set()
+            await both.wait()
+
+    with monkeypatch.context() as patch, anyio.fail_after(SECONDS):
+        patch.setattr(loom.manager, "settled", together)
+        async with anyio.create_task_group() as tasks:
+            for it in threads:
+                tasks.start_soon(sessions.save, it.id, "core")
+                await first.wait()
+    told = [it.id for it in threads if it.state.rest.thread.saved_as]
+    assert [sessions.find("core").thread_id] == told
+    await rebuilt(loom)
+    assert [Sessions(loom.manager).find("core").thread_id] == told
 
 
 async def test_a_name_is_on_the_disk_before_anybody_hears_of_it(loom: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
