@@ -107,7 +107,6 @@ class _Recovery:
         found = {it.thread_id: it for it in self._store.folders.walk(self._blocked)}
         if not whole:  # nobody knows of a log that was moved aside under the eyes of who went by: that happens once
             found |= {it.thread_id: it for it in self._store.folders.walk()}
-        self._drop_lost(marks, forks, found)
         due = [it for it in found.values() if _is_due(it, marks.get(it.thread_id))]
         due.sort(key=lambda it: it.path, reverse=True)  # the newest first: they are asked for
         queued = self._index.passed()
@@ -123,6 +122,7 @@ class _Recovery:
         if due:
             self._index.flush()
             self._tell(len(due), len(due))
+        self._drop_lost(marks, forks, found)  # with all forks known: what they stand on is needed
         if self._index.shared and not self._unread:  # one that cannot be read may be a fork that needs what is kept
             self.kept = [it.thread_id for it in found.values() if it.kept]
 
