@@ -194,6 +194,15 @@ def test_a_long_value_that_was_not_finished_is_nobodys_in_the_end(
     assert blobs(store) == []
 
 
+def test_a_long_value_that_is_damaged_is_written_anew(store: Rollouts) -> None:
+    made(store, event(1, LONG))
+    [blob] = blobs(store)
+    blob.write_bytes(b"?" + blob.read_bytes()[1:])
+    log = thread(store, event(1))
+    log.append([event(2, LONG), event(3)])
+    assert seqs(store.read(log.header.thread_id).scan()) == [1, 2, 3]
+
+
 def test_a_long_value_that_two_keep_at_the_same_moment_is_whole_for_both(
     store: Rollouts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
