@@ -127,23 +127,26 @@ class _Recovery:
             self.kept = [it.thread_id for it in found.values() if it.kept]
 
     def one(self, thread_id: str) -> None:
-        """One log, and those that it stands on: a history is told through all of them."""
-        at: str | None = thread_id
-        while at is not None and not self._stop.is_set():
-            at = self._one(at)
+        """One log, and those that a thread is told and taken up with: its owners', and what it stands on."""
+        due, seen = [thread_id], set[str]()
+        while due and not self._stop.is_set():
+            if (it := due.pop()) not in seen:
+                seen.add(it)
+                due += self._one(it)
 
-    def _one(self, thread_id: str) -> str | None:
+    def _one(self, thread_id: str) -> list[str]:
         path = self._store.folders.find(thread_id)
         if path is None:
-            return None
+            return []
         mark = self._index.marks(thread_id).get(thread_id)
         with suppress(OSError, StoreError):  # whoever reads it hears of it
             found = Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path))
             if _is_due(found, mark):
                 self._bring_up(found, mark)
             with closing(self._store.read_at(path)) as log:
-                return log.header.base.thread_id if log.header.base else None
-        return None
+                base, owner = log.header.base, log.header.owner
+                return [it for it in (base and base.thread_id, owner) if it]
+        return []
 
     def _drop_lost(self, marks: Mapping[str, Mark], forks: list[str], found: Mapping[str, Found]) -> None:
         for it in {*marks, *forks} - found.keys():

@@ -33,7 +33,7 @@ class Knowledge:
         await self._recovery.whole()
 
     async def of(self, thread_id: str) -> None:
-        """Return once the index knows of one thread and what it stands on; others may not be known yet."""
+        """Return once the index knows of one thread, its owners and what they stand on; others may not be known yet."""
         manager = self._manager
         if thread_id in manager.loaded:
             return
@@ -65,7 +65,7 @@ class Knowledge:
         return self._recovery.lag
 
     def _due(self, thread_id: str) -> bool:
-        """Whether the index may lack something of a thread: its own log, or one that a fork stands on."""
+        """Whether the index may lack something of a thread: its own log, an owner's, or one that a fork stands on."""
         if thread_id in self._manager.loaded:
             return False
         unknown = not self._recovery.done and not self._manager.exists(thread_id)

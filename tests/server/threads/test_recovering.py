@@ -63,6 +63,18 @@ async def fork(tmp_path: Path, conformance: Conformance, written: list[str]) -> 
 
 
 @pytest.fixture
+async def agent(tmp_path: Path, conformance: Conformance, written: list[str]) -> str:
+    """One that the oldest has made, likewise."""
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        await talk.ask("thread/resume", threadId=written[-1])
+        await talk.turn(written[-1], "spawn echo From below.\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    for it in server_home(tmp_path).glob("index.sqlite*"):
+        it.unlink()
+    return next(str(it["id"]) for it in started if it["parentThreadId"] == written[-1])
+
+
+@pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     made = Slow(10)
     monkeypatch.setattr(recovering, "fold", made)
@@ -149,6 +161,15 @@ async def test_a_fork_is_told_with_what_it_stands_on_though_nobody_has_come_to_t
         assert [first] == page["data"]
     else:
         assert len((await talk.ask("thread/resume", threadId=fork))["thread"]["turns"]) == 2
+
+
+async def test_an_agent_goes_on_though_nobody_has_come_to_its_owner_yet(
+    agent: str, rebuilding: tuple[House, Talk], written: list[str]
+) -> None:
+    _, talk = rebuilding
+    assert written[-1] not in await listed(talk)
+    assert (await talk.ask("thread/resume", threadId=agent))["thread"]["parentThreadId"] == written[-1]
+    assert (await talk.turn(agent, "echo on"))["status"] == "completed"
 
 
 async def test_a_session_that_is_meant_by_its_id_is_opened_and_forked_at_once(
