@@ -372,6 +372,22 @@ async def test_a_purge_takes_it_from_names_and_forks_and_the_forks_go_on_without
     assert len(loom.manager.reader.turns(made.id).data) == 2
 
 
+async def test_what_was_kept_of_a_deleted_thread_can_be_purged_later(loom: Studio) -> None:
+    thread = loom.born()
+    await loom.turn(thread, "one")
+    await Sessions(loom.manager).save(thread.id, "core")
+    made = saved(loom, "core")
+    await loom.manager.settled()
+    await loom.manager.moves.delete(thread.id)
+    with pytest.raises(InvalidRequest, match="thread not found"):
+        await loom.manager.moves.delete(thread.id)
+    assert logs(loom) == sorted([f"{thread.id}*", made.id])
+    await loom.manager.moves.delete(thread.id, purge=True)
+    assert logs(loom) == [made.id]
+    assert Sessions(loom.manager).page(9, None) == ([], None)
+    assert await loom.turn(made, "two") == "completed"
+
+
 # ── finding ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
