@@ -14,8 +14,10 @@ from tests.support.counts import count
 from tests.support.storing import BORN, KINDS, AnyStore, event, events, fork, opened, row, thread
 
 from threadloom.ids import uuid7
+from threadloom.store import texts
 from threadloom.store.base import StoreError
 from threadloom.store.rows import Base, ItemRow, Page, Query, Row, TextRow, TurnRow
+from threadloom.store.texts import Texts
 
 
 @pytest.fixture(params=KINDS)
@@ -514,6 +516,39 @@ def paged(store: AnyStore, thread_id: str, limit: int, direction: Any) -> list[i
         seen += turns
         if len(turns) < limit:
             return seen
+
+
+# ── what was said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_words_that_many_threads_have_are_found_without_a_look_at_all_others(
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "MANY", 3)
+    monkeypatch.setattr(texts, "STEP", 2)
+    monkeypatch.setattr(texts, "PATIENCE", 4)
+    made = [thread(store, event(1)).header.thread_id for _ in range(40)]
+    for at, it in enumerate(made):
+        words = "loom kestrel" if at < 9 else "loom"
+        store.index.put(row(it, created_at=BORN + at), texts=[TextRow(it, "turn", "said", 1, words)])
+    fork_of_one = thread(store, base=Base(made[8], 1, 10_000)).header.thread_id
+    await put(store, row(fork_of_one, created_at=BORN))
+    looked: list[str] = []
+    snippet = Texts._snippet
+    monkeypatch.setattr(Texts, "_snippet", lambda own, it, words: looked.append(it) or snippet(own, it, words))
+    expected = [*made[8:0:-1], fork_of_one, made[0]]
+    found, cursor = [], None
+    for size in (4, 4, 2):
+        looked.clear()
+        page = store.index.texts.find(Query(limit=4, cursor=cursor), "kestrel").page
+        assert len(page.rows) == size
+        assert len(looked) <= 4 + 5
+        found += ids(page)
+        cursor = page.next
+    assert (found, cursor) == (expected, None)
+    assert ids(store.index.texts.find(Query(direction="asc", limit=3), "kestrel").page) == expected[:-4:-1]
+    assert ids(store.index.texts.find(Query(limit=5), "loom").page) == made[:-6:-1]
+    assert ids(store.index.texts.find(Query(archived=True), "loom").page) == []
 
 
 # ── deleting ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -152,6 +152,17 @@ async def test_a_purge_leaves_nothing(talk: Talk) -> None:
     )
     plain = (await talk.start())["id"]
     assert await talk.ask("thread/delete", threadId=plain) == {}
+    assert (await talk.refused("thread/delete", threadId=plain, purge=True)).message == f"thread not found: {plain}"
+
+
+async def test_who_reads_what_keeps_a_deleted_thread_can_still_purge_it(talk: Talk) -> None:
+    await forget_all(talk)
+    thread_id, _ = await saved(talk, "gone", name="late")
+    assert (await talk.ask("thread/delete", threadId=thread_id))["keptBy"]["sessions"] == ["late"]
+    assert await talk.ask("thread/delete", threadId=thread_id, purge=True) == {}
+    told = await talk.until("session/deleted")
+    assert (told["threadId"], told["name"]) == (thread_id, "late")
+    assert await listed(talk) == []
 
 
 async def test_saved_in_mid_turn_is_as_if_interrupted_there(talk: Talk) -> None:

@@ -3703,7 +3703,8 @@ export type ThreadCompactStartResponse = Record<string, never>;
 /**
  * Delete a thread and everything it owns, closing what runs.
  *
- * A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too.
+ * A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too, also
+ * later: from what is kept of a thread that was deleted before.
  */
 export interface ThreadDeleteParams {
   threadId: string;
@@ -5203,7 +5204,8 @@ export interface Methods {
   /**
    * Delete a thread and everything it owns, closing what runs.
    *
-   * A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too.
+   * A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too, also
+   * later: from what is kept of a thread that was deleted before.
    */
   "thread/delete": { params: ThreadDeleteParams; result: ThreadDeleteResponse };
   /**

@@ -55,7 +55,8 @@ class ThreadArchiveResponse(Result):
 class ThreadDeleteParams(Params):
     """Delete a thread and everything it owns, closing what runs.
 
-    A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too.
+    A saved name or a fork that needs the history keeps it readable for itself; `purge` takes it from those too, also
+    later: from what is kept of a thread that was deleted before.
     """
 
     thread_id: str

@@ -17,8 +17,10 @@ from threadloom_protocol.v2.values.threads import Thread
 PAGE: Final = 100
 PREFIX: Final = 8  # characters of an id that may stand for all of it
 NEAREST: Final = 5  # candidates that an error lists
+BEGINNING: Final = re.compile(rf"[0-9a-f]{{{PREFIX}}}[0-9a-f-]*", re.IGNORECASE)
 SHORT: Final = re.compile(r"[0-9a-f]{4,7}", re.IGNORECASE)
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+SLACK: Final = 24 * 60 * 60  # seconds that a clock may have been set back
 EVERY: Final[list[ThreadSourceKind]] = ["cli", "vscode", "exec", "appServer", "subAgent", "unknown"]
 
 
@@ -33,7 +35,7 @@ async def thread_id(client: Client, text: str, *, by_id: bool = False) -> str:
             names.append(saved.name)
     if UUID.fullmatch(text):
         return text.lower()
-    found = await _beginning(client, text.lower()) if len(text) >= PREFIX else []
+    found = await _beginning(client, text.lower()) if BEGINNING.fullmatch(text) else []
     if len(found) == 1:
         return found[0]
     if found:
@@ -54,9 +56,13 @@ async def _check(client: Client, saved: session.SavedSession) -> None:
 
 
 async def _beginning(client: Client, prefix: str) -> list[str]:
+    """The ids that begin so, the newest first. They begin with the time of birth: what is older is passed over."""
+    born = (int(prefix[:PREFIX], 16) << 16) // 1000
     found = []
     for archived in (False, True):
         async for it in threads(client, search.ThreadListParams(archived=archived, source_kinds=EVERY)):
+            if it.created_at < born - SLACK:
+                break
             if it.id.startswith(prefix):
                 found.append(it.id)
     return found

@@ -274,7 +274,7 @@ class Store(Router, Protocol):
         ...
 
     async def bring_up(self, thread_id: str, fold: Fold) -> None:
-        """The same as `recover` for one thread alone, if it has a log."""
+        """The same as `recover` for one thread, if it has a log, for its owners, and for what these stand on."""
         ...
 
     @property

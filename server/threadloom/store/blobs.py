@@ -63,7 +63,7 @@ class Blobs:
         path = self._path(digest)
         try:
             with self._locked(fcntl.LOCK_SH):
-                there = _is_there(path, len(data))
+                there = _is_there(path, data)
                 if not (self._owners / thread_id / digest).exists():
                     if there and not self._held(digest):
                         self._note(digest, ANYONE)  # somebody wrote it before such notes were taken
@@ -175,9 +175,10 @@ def _unmark(name: str) -> str:
     return name[1:] if _MARKED.fullmatch(name) else name
 
 
-def _is_there(path: Path, size: int) -> bool:
+def _is_there(path: Path, data: bytes) -> bool:
+    """Whether it is, and whole: one that is damaged is written anew."""
     try:
-        return path.stat().st_size == size
+        return path.read_bytes() == data
     except OSError:
         return False
 

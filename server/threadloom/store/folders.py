@@ -7,6 +7,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -70,11 +71,9 @@ class Folders:
     def find(self, thread_id: str) -> str | None:
         """A log by its id: in the days around the time that the id tells, else anywhere."""
         ends = (f"-{thread_id}.jsonl", f"-{thread_id}.jsonl{KEPT}")
-        for day in self._days_of(thread_id):
-            for entry in _entries(day):
-                if entry.name.endswith(ends):
-                    return entry.path
-        return next((entry.path for entry in self._files() if entry.name.endswith(ends)), None)
+        near = (entry for day in self._days_of(thread_id) for entry in _entries(day))
+        found = (it for it in chain(near, self._files()) if it.name.endswith(ends) and id_of(it.name) == thread_id)
+        return next((it.path for it in found), None)
 
     def walk(self, blocked: Blocked = _nobody) -> Iterator[Found]:
         """Every log, without a look inside."""

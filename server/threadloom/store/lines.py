@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from threadloom.store.codec import decode_line, seq_of
+from threadloom.seal import is_sealed
+from threadloom.store.codec import decode_line, is_whole, seq_of
 
 CHUNK: Final = 64 * 1024  # bytes read at once
 PROBE: Final = 4 * 1024  # bytes for a single line, as most are shorter; what is left of a bisection to read through
@@ -48,6 +49,12 @@ def whole_end(read: Read, stop: int) -> int:
             return start + found + 1
         stop = start
     return 0
+
+
+def is_unended(read: Read, start: int, stop: int) -> bool:
+    """Whether these bytes are one line as it was written, but for its newline: that is another byte."""
+    raw = read(stop - start, start)[:-1]
+    return is_sealed(raw) and is_whole(raw)
 
 
 class Place(NamedTuple):

@@ -7,6 +7,8 @@ import binascii
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from threadloom.store.rows import Page, Query, Row
 from threadloom.store.schema import FROM_THREADS, SELECT_LISTED
 from threadloom.store.words import caseless
@@ -14,6 +16,8 @@ from threadloom.store.words import caseless
 _LOWEST: Final = ""  # before and behind every id
 _HIGHEST: Final = "~"
 _LARGEST: Final = 2**62  # an integer that SQLite can hold
+
+AMONG: Final = "(SELECT value FROM json_each(?))"  # `many` of them: a statement has only so many values of its own
 
 _SUBTREE: Final = """t.thread_id IN (
     WITH RECURSIVE owned (thread_id) AS (
@@ -46,6 +50,11 @@ class Cursor(NamedTuple):
             raise ValueError(f"invalid cursor: {text}") from None
 
 
+def many(values: Sequence[int | str]) -> str:
+    """Values for `AMONG`."""
+    return orjson.dumps(values).decode()
+
+
 def number(text: str) -> int:
     """A number in a cursor. Raises `ValueError` where it is none, or none that a table could have."""
     found = int(text)
@@ -70,13 +79,17 @@ def page(query: Query, rows: list[Row]) -> Page:
     shown = rows[: query.limit]
     if not shown:
         return Page([], None, None)
-    last = Cursor(getattr(shown[-1], query.sort), shown[-1].thread_id)
     first = Cursor(getattr(shown[0], query.sort), _HIGHEST if query.direction == "asc" else _LOWEST)
-    return Page(shown, last.encode() if len(rows) > query.limit else None, first.encode())
+    return Page(shown, behind(query, shown[-1]) if len(rows) > query.limit else None, first.encode())
+
+
+def behind(query: Query, row: Row) -> str:
+    """The cursor that goes on behind a row."""
+    return Cursor(getattr(row, query.sort), row.thread_id).encode()
 
 
 def _filters(query: Query) -> tuple[list[str], list[Any]]:
-    among_all = "" if query.only is None else "+"  # a few are looked up by their ids, not sought in the order of all
+    among_all = "" if query.only is None else "+"  # they are looked up by their ids, not sought in the order of all
     where, values = ["t.gone = 0", f"{among_all}t.archived = ?"], [query.archived]
 
     def only(condition: str, *given: Any) -> None:
@@ -92,7 +105,7 @@ def _filters(query: Query) -> tuple[list[str], list[Any]]:
         if wanted:
             only(f"t.{column} IN ({_marks(wanted)})", *wanted)
     if query.only is not None:
-        only(f"t.thread_id IN ({_marks(query.only)})", *query.only)
+        only(f"t.thread_id IN {AMONG}", many(query.only))
     if query.excluded:
         only(f"t.thread_id NOT IN ({_marks(query.excluded)})", *query.excluded)
     if query.begun:

@@ -41,6 +41,7 @@ class FileLog(StoredLog):
     """A log in a file, up to the last whole line that was there when it was opened."""
 
     _flags = os.O_RDONLY
+    _unended = False  # the newline of its last line is damaged, and read as if it were not
 
     def __init__(
         self,
@@ -56,8 +57,15 @@ class FileLog(StoredLog):
         self._suspect = suspect  # hears of a thread that a damaged line was met of, once for each
         self._size = os.fstat(self._descriptor()).st_size
         head = read_header(self._read, self._size, path, blobs.restore, known)
-        super().__init__(head.header, head.first, lines.whole_end(self._read, self._size), -1, blobs.restore)
+        end = lines.whole_end(self._read, self._size)
+        if end < self._size and lines.is_unended(self._read, end, self._size):
+            self._unended, end = True, self._size
+        super().__init__(head.header, head.first, end, -1, blobs.restore)
         self.guessed = head.guessed
+        if self._unended:
+            super()._damaged(end - 1)
+            if _is_news(path, end - 1):
+                _log.warning("the end of the last line of a log is damaged", path=path, offset=end - 1)
         if head.damaged:
             super()._damaged(0)
             if _is_news(path, 0):
@@ -89,9 +97,11 @@ class FileLog(StoredLog):
 
     def _read(self, size: int, offset: int) -> bytes:
         try:
-            return os.pread(self._descriptor(), size, offset)
+            data = os.pread(self._descriptor(), size, offset)
         except OSError as fault:
             raise refused("read", self._path, fault) from fault
+        at = self._size - 1 - offset
+        return data[:at] + b"\n" + data[at + 1 :] if self._unended and 0 <= at < len(data) else data
 
     def _damaged(self, offset: int) -> None:
         super()._damaged(offset)
@@ -122,6 +132,8 @@ class RolloutLog(FileLog):
         self._synced = -1  # offset up to which it is known to be on the disk
         self._written = self._end  # offset from which on it was written here
         self._named = False  # its name is known to be there: whoever gave it may have been killed before that
+        if self._unended:
+            self._end_line()
         self._torn = self._end < self._size  # there is something behind the end that does not belong there
         if self._torn:
             self._report()
@@ -162,6 +174,14 @@ class RolloutLog(FileLog):
             with suppress(OSError):  # tried again before the next write
                 self._cut(descriptor)
             raise
+
+    def _end_line(self) -> None:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)  # one for appending would take it at the end
+        try:
+            write_all(descriptor, b"\n", self._size - 1)
+        finally:
+            os.close(descriptor)
+        self._unended = False
 
     def _cut(self, descriptor: int) -> None:
         os.ftruncate(descriptor, self._end)

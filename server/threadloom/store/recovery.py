@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -107,7 +107,6 @@ class _Recovery:
         found = {it.thread_id: it for it in self._store.folders.walk(self._blocked)}
         if not whole:  # nobody knows of a log that was moved aside under the eyes of who went by: that happens once
             found |= {it.thread_id: it for it in self._store.folders.walk()}
-        self._drop_lost(marks, forks, found)
         due = [it for it in found.values() if _is_due(it, marks.get(it.thread_id))]
         due.sort(key=lambda it: it.path, reverse=True)  # the newest first: they are asked for
         queued = self._index.passed()
@@ -123,16 +122,31 @@ class _Recovery:
         if due:
             self._index.flush()
             self._tell(len(due), len(due))
+        self._drop_lost(marks, forks, found)  # with all forks known: what they stand on is needed
         if self._index.shared and not self._unread:  # one that cannot be read may be a fork that needs what is kept
             self.kept = [it.thread_id for it in found.values() if it.kept]
 
     def one(self, thread_id: str) -> None:
-        """One log."""
+        """One log, and those that a thread is told and taken up with: its owners', and what it stands on."""
+        due, seen = [thread_id], set[str]()
+        while due and not self._stop.is_set():
+            if (it := due.pop()) not in seen:
+                seen.add(it)
+                due += self._one(it)
+
+    def _one(self, thread_id: str) -> list[str]:
         path = self._store.folders.find(thread_id)
-        if path is not None:
-            mark = self._index.marks(thread_id).get(thread_id)
-            with suppress(OSError):  # whoever reads it hears of it
-                self._bring_up(Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path)), mark)
+        if path is None:
+            return []
+        mark = self._index.marks(thread_id).get(thread_id)
+        with suppress(OSError, StoreError):  # whoever reads it hears of it
+            found = Found(thread_id, path, path.endswith(KEPT), os.path.getsize(path))
+            if _is_due(found, mark):
+                self._bring_up(found, mark)
+            with closing(self._store.read_at(path)) as log:
+                base, owner = log.header.base, log.header.owner
+                return [it for it in (base and base.thread_id, owner) if it]
+        return []
 
     def _drop_lost(self, marks: Mapping[str, Mark], forks: list[str], found: Mapping[str, Found]) -> None:
         for it in {*marks, *forks} - found.keys():

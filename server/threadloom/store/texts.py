@@ -13,8 +13,9 @@ from threadloom.store.past import Ask, Past, Seek
 from threadloom.store.rows import Hidden, Page, Query, Row, outside
 from threadloom.store.words import Words
 
-MANY: Final = 1000  # threads that a word is in: where there are more, a page of the list is full soon
+MANY: Final = 1000  # threads that a word is in: where there are more, a page of the list is full soon, as a rule
 STEP: Final = 64  # threads looked into at once
+PATIENCE: Final = 4 * STEP  # threads of the list after which it is no rule
 AROUND: Final = 60  # characters shown on each side of a match
 FEW: Final = 100  # messages that are sooner looked through than asked for
 
@@ -49,7 +50,7 @@ class Texts:
         """Threads in which these words were said, one behind the other; the last may be the beginning of one."""
         words = Words(term)
         found: list[tuple[Row, str]] = []
-        for row in self._rows(replace(query, only=self._candidates(words.phrase) if words else ())):
+        for row in self._likely(query, words.phrase) if words else self._rows(replace(query, only=())):
             snippet = self._snippet(row.thread_id, words)
             if snippet is not None:
                 found.append((row, snippet))
@@ -57,6 +58,18 @@ class Texts:
                 break
         page = listing.page(query, [row for row, _ in found])
         return Matches(page, [snippet for _, snippet in found[: query.limit]])
+
+    def _likely(self, query: Query, phrase: str) -> Iterator[Row]:
+        """Threads that may have a match: all of the list at first, where too many have one to list them."""
+        only = self._candidates(phrase, MANY)
+        if only is None:
+            for nth, row in enumerate(self._rows(query), 1):
+                yield row
+                if nth == PATIENCE:
+                    query, only = replace(query, cursor=listing.behind(query, row)), self._candidates(phrase)
+                    break
+        if only is not None:
+            yield from self._rows(replace(query, only=only))
 
     def _rows(self, query: Query) -> Iterator[Row]:
         query = replace(query, limit=STEP)
@@ -68,11 +81,11 @@ class Texts:
                 return
             query = replace(query, cursor=page.next)
 
-    def _candidates(self, phrase: str) -> list[str] | None:
-        """The logs that have a match, and all forks that stand on them; none where it would be a long list."""
+    def _candidates(self, phrase: str, most: int | None = None) -> list[str] | None:
+        """The logs that have a match, and all forks that stand on them; none where there are more than `most`."""
         sql = "SELECT DISTINCT rowid / ? FROM texts WHERE texts MATCH ? LIMIT ?"
-        shelves = [it for (it,) in self._ask(sql, (SEQS, phrase, MANY + 1))]
-        if len(shelves) > MANY:
+        shelves = [it for (it,) in self._ask(sql, (SEQS, phrase, -1 if most is None else most + 1))]
+        if most is not None and len(shelves) > most:
             return None
         found = dict.fromkeys(self._among("SELECT thread_id FROM shelves WHERE no IN", shelves))
         newest = list(found)
@@ -83,7 +96,7 @@ class Texts:
         return list(found)
 
     def _among(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        return [it for (it,) in self._ask(f"{sql} ({', '.join('?' * len(values))})", values)]
+        return [it for (it,) in self._ask(f"{sql} {listing.AMONG}", (listing.many(values),))]
 
     def _snippet(self, thread_id: str, words: Words) -> str | None:
         """What stands around the first match in a thread. A few messages are looked through, many are asked for."""

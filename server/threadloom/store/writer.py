@@ -113,9 +113,9 @@ class Queued:
 
     def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
         """See `Writer.do`."""
-        self._worker.put(Job(change, then))
-        with self._counting:
+        with self._counting:  # before it can be made: else who asks in between would not wait for another's
             self._open += 1
+        self._worker.put(Job(change, then))
 
     async def settled(self) -> None:
         """See `Writer.settled`."""

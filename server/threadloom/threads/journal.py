@@ -188,9 +188,9 @@ class Journal:
         if self.state.turn is None:
             self._resting = self._log.end
         new = self._projection.drain(self.row())
-        self._store.index.put(new.row, new.turns, new.items, new.texts, new.saved)
-        for it in new.hidden:
+        for it in new.hidden:  # before the row says that this is known: where it ends in between, it is read again
             self._store.index.hide(self.id, *it)
+        self._store.index.put(new.row, new.turns, new.items, new.texts, new.saved)
 
     def _show(self, records: list[Record]) -> None:
         if self._holds:

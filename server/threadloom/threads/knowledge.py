@@ -33,15 +33,17 @@ class Knowledge:
         await self._recovery.whole()
 
     async def of(self, thread_id: str) -> None:
-        """Return once the index knows of one thread, if there is such a thread; others may not be known yet."""
+        """Return once the index knows of one thread, its owners and what they stand on; others may not be known yet."""
         manager = self._manager
         if thread_id in manager.loaded:
             return
         await self._recovery.soon()
         if not self._recovery.done:
             await manager.settled()
-            if manager.durable.index.get(thread_id) is None or self._lags(thread_id):
+            new = manager.durable.index.get(thread_id) is None or self._lags(thread_id)
+            if new or not self._recovery.trusted:
                 await manager.durable.bring_up(thread_id, fold)
+            if new:
                 manager.spawn(manager.upkeep.take_up_later, thread_id)
 
     async def readable(self, thread_id: str | None = None) -> None:
@@ -51,7 +53,7 @@ class Knowledge:
         try:
             await (self._recovery.whole() if whole else self._recovery.soon())
             await manager.settled()
-            if thread_id is not None and (self._unknown(thread_id) or self._lags(thread_id)):
+            if thread_id is not None and self._due(thread_id):
                 await manager.durable.bring_up(thread_id, fold)
             await manager.settled(thread_id)
         except StoreError as fault:
@@ -62,8 +64,12 @@ class Knowledge:
         """What is said to one whose list is not whole: how far the index is."""
         return self._recovery.lag
 
-    def _unknown(self, thread_id: str) -> bool:
-        return not self._recovery.done and not self._manager.exists(thread_id)
+    def _due(self, thread_id: str) -> bool:
+        """Whether the index may lack something of a thread: its own log, an owner's, or one that a fork stands on."""
+        if thread_id in self._manager.loaded:
+            return False
+        unknown = not self._recovery.done and not self._manager.exists(thread_id)
+        return unknown or not self._recovery.trusted or self._lags(thread_id)
 
     def _lags(self, thread_id: str) -> bool:
         """Whether another process wrote a thread, and went before the index had all of it."""

@@ -151,10 +151,18 @@ class Moves:
     async def delete(self, thread_id: str, *, purge: bool = False) -> list[str]:
         """Remove a thread and all it owns, deepest first; whatever runs is ended.
 
-        What a fork or a saved name needs of it is kept for them, but for `purge`.
+        What a fork or a saved name needs of it is kept for them, but for `purge`, which may also come later.
         """
+        if purge and self._is_kept(thread_id):
+            self._manager.durable.remove(thread_id, purge=True)
+            await self._manager.settled()
+            return [thread_id]
         async with self._alone(thread_id):
             return await self._deleted(thread_id, purge=purge)
+
+    def _is_kept(self, thread_id: str) -> bool:
+        """Whether a thread was deleted, and something needs it still."""
+        return not self._manager.exists(thread_id) and any(self._manager.durable.index.saved.keepers([thread_id]))
 
     async def _deleted(self, thread_id: str, *, purge: bool) -> list[str]:
         self._manager.row(thread_id)

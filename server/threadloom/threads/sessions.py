@@ -61,16 +61,15 @@ class Sessions:
         await self._manager.settled()
         self._saveable(thread_id)
         thread = self._manager.get(thread_id)
-        before = self._names.all(name)
-        at = max([self._manager.clock(), *(it.at + 1 for it in before)])
+        at = max([self._manager.clock(), *(it.at + 1 for it in self._names.all(name))])
         saved, show = self._record(thread, name, at)
         try:
             await thread.sync()
             await self._manager.settled()
         finally:
             show()
-        for it in before:
-            if it.thread_id != thread_id and not it.deleted:
+        for it in self._names.all(name):  # somebody else may have given it away meanwhile: then that one counts
+            if (it.at, it.thread_id) < (at, thread_id) and not it.deleted:
                 await self._forget(it)
         return saved
 
@@ -121,7 +120,8 @@ class Sessions:
         mark = {"@": "unsaved", "name": saved.name, "at": saved.at}
         event = room.SessionDeletedNotification(thread_id=saved.thread_id, name=saved.name)
         with self._manager.logs.writing(saved.thread_id) as journal:
-            journal.emit(Emission(room.DELETED, event, [mark]) if told else Aside([mark]))
+            if told or any(it.seq == saved.seq for it in journal.state.rest.thread.saved_as):  # else it has it anew
+                journal.emit(Emission(room.DELETED, event, [mark]) if told else Aside([mark]))
 
     # ── finding ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,6 +17,7 @@ from prompt_toolkit.document import Document
 from tests.support.picture import PICTURE
 from tests.support.processes import ROOT
 
+from threadloom.cli import find
 from threadloom.cli.chat import live, slash
 from threadloom.cli.chat.asks import Ask
 from threadloom.cli.chat.completing import Completing
@@ -30,6 +31,7 @@ from threadloom.cli.output import cut
 from threadloom.cli.render import diff, plain, reasoning, shown
 from threadloom.cli.trees import drawn, ordered
 from threadloom_client import Notification
+from threadloom_protocol.v2 import session
 from threadloom_protocol.v2.approval import FileChangeRequestApprovalParams
 from threadloom_protocol.v2.item import ItemCompletedNotification, ItemStartedNotification
 from threadloom_protocol.v2.stream import BackgroundEventNotification
@@ -127,6 +129,41 @@ def test_ids_of_one_millisecond_are_told_apart() -> None:
     assert sorted(cut(twins).values()) == twins
     nodes = [node(0, "r"), *(node(1, "a").model_copy(update={"thread_id": it}) for it in ids)]
     assert [it.split()[2] for it in drawn(nodes)[1:]] == ["01a1ec4f-c570-7b42", "01a1ec4f-c570-7b43"]
+
+
+class Pages:
+    """A server with many threads, one for every hour up to now, which counts the pages that it is asked for."""
+
+    def __init__(self, count: int, now: int) -> None:
+        self.asked = 0
+        self.times = [now - 3600 * at for at in range(count)]
+
+    async def request(self, request: Any, params: Any) -> Any:
+        """A page of threads, or none of saved sessions."""
+        if request is session.LIST:
+            return session.SessionListResponse(data=[], next_cursor=None)
+        self.asked += 1
+        first = int(params.cursor or 0)
+        page = [] if params.archived else self.times[first : first + params.limit]
+        more = str(first + params.limit) if page and page[-1] != self.times[-1] else None
+        data = [SimpleNamespace(id=identified(it), created_at=it) for it in page]
+        return SimpleNamespace(data=data, next_cursor=more)
+
+
+def identified(seconds: int) -> str:
+    return f"{seconds * 1000 >> 16:08x}-{seconds * 1000 & 0xFFFF:04x}-7000-8000-000000000000"
+
+
+async def test_the_beginning_of_an_id_is_not_looked_for_among_what_is_older() -> None:
+    pages = Pages(5000, 1_794_000_000)
+    client: Any = pages
+    wanted = identified(pages.times[150])
+    assert await find.thread_id(client, wanted[:9].upper()) == wanted
+    assert pages.asked == 3, "two pages, and one of the archive"
+    with pytest.raises(Failure, match="there is no saved session or thread `mistyped-name`"):
+        await find.thread_id(client, "mistyped-name")
+    assert pages.asked == 3, "no id begins like that"
+    assert await find.thread_id(client, identified(pages.times[-1])[:8]) == identified(pages.times[-1])
 
 
 def test_a_tree_that_came_in_another_order_is_put_in_its_own() -> None:

@@ -273,6 +273,45 @@ async def test_a_deleted_base_stays_out_of_the_lists_and_goes_with_its_last_fork
         assert list(restarted.folders.walk()) == []
 
 
+async def test_a_deleted_base_stays_for_a_fork_that_only_its_log_knows_of(store: Rollouts, home: Path) -> None:
+    source = thread(store, *events(1, 5))
+    known, unknown = fork(store, source, 4), fork(store, source, 5)
+    for log in (source, known, unknown):
+        index(store, log)
+    store.remove(source.header.thread_id)
+    store.close()
+    (home / "index.sqlite").unlink()
+    aside = file(unknown).rename(home / "aside")
+    with closing(again(home)) as restarted:  # as where it is ended before it has come to all
+        await restarted.recover(fold)
+    aside.rename(file(unknown))
+    file(known).unlink()
+    with closing(again(home)) as restarted:
+        await restarted.recover(fold)
+        assert list(shown(restarted)) == [unknown.header.thread_id]
+        assert seqs(restarted.after(unknown.header.thread_id, 0)) == [1, 2, 3, 4, 5]
+
+
+async def test_one_log_is_brought_up_with_those_that_it_stands_on(store: Rollouts, home: Path) -> None:
+    first = thread(store, *events(1, 25))
+    second = fork(store, first, 14, *events(15, 31))
+    third, other = fork(store, second, 20), thread(store, event(1))
+    for log in (first, second, third, other):
+        index(store, log)
+    await store.index.settled()
+    items = store.index.items(third.header.thread_id)
+    assert len(items) == 20
+    store.close()
+    (home / "index.sqlite").unlink()
+    with closing(again(home)) as restarted:
+        counting = Counting()
+        for _ in range(2):
+            await restarted.bring_up(third.header.thread_id, counting)
+            assert restarted.index.items(third.header.thread_id) == items
+            assert [it for it, _ in counting.asked] == [log.header.thread_id for log in (third, second, first)]
+        assert restarted.index.get(other.header.thread_id) is None
+
+
 async def test_a_tree_that_another_process_writes_is_left_to_it(store: Rollouts) -> None:
     log, unknown = thread(store, event(1), root="root"), thread(store, event(1), root="root")
     index(store, log)

@@ -114,6 +114,13 @@ async def test_a_log_is_found_by_its_id_alone(store: Rollouts, tmp_path: Path, i
         assert seqs(again.read(by_time).scan()) == [1], "what the index says may be old"
 
 
+def test_the_end_of_an_id_stands_for_no_log(store: Rollouts) -> None:
+    thread_id, _ = made(store, event(1))
+    for it in (thread_id[9:], thread_id[-12:], thread_id[:-1], ""):
+        with pytest.raises(StoreError, match="no log of thread"):
+            store.read(it)
+
+
 def test_a_header_of_a_newer_version_is_refused_and_an_older_one_is_read(store: Rollouts) -> None:
     thread_id, path = made(store, event(1))
     head, _, rest = path.read_bytes().partition(b"\n")
@@ -192,6 +199,15 @@ def test_a_long_value_that_was_not_finished_is_nobodys_in_the_end(
     kept.shrink(event(1, LONG), "first")
     kept.drop("first")
     assert blobs(store) == []
+
+
+def test_a_long_value_that_is_damaged_is_written_anew(store: Rollouts) -> None:
+    made(store, event(1, LONG))
+    [blob] = blobs(store)
+    blob.write_bytes(b"?" + blob.read_bytes()[1:])
+    log = thread(store, event(1))
+    log.append([event(2, LONG), event(3)])
+    assert seqs(store.read(log.header.thread_id).scan()) == [1, 2, 3]
 
 
 def test_a_long_value_that_two_keep_at_the_same_moment_is_whole_for_both(

@@ -21,7 +21,7 @@ from threadloom.store import database
 from threadloom.store.base import StoreError
 from threadloom.store.rollout import Rollouts
 from threadloom.store.rows import ItemRow, Query, Row, TurnRow
-from threadloom.store.writer import Change
+from threadloom.store.writer import Change, Job, Queued
 
 
 def waiting(gate: threading.Event) -> Change:
@@ -78,6 +78,36 @@ async def test_who_waits_at_the_moment_of_the_close_is_told_of_it(tmp_path: Path
         store.close()
         with anyio.fail_after(20), pytest.raises(StoreError, match="closed"):
             await asked
+
+
+async def test_who_is_slow_to_queue_a_change_keeps_nobody_from_waiting_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened("file", tmp_path) as store:
+        writer = store.index._writer
+        assert isinstance(writer, Queued)
+        put, queued, go_on, gate = writer._worker.put, threading.Event(), threading.Event(), threading.Event()
+
+        def slowly(job: Job) -> None:
+            put(job, done := threading.Event())
+            assert done.wait(20)  # it is made before whoever queued it comes to itself again
+            queued.set()
+            assert go_on.wait(20)
+
+        other = threading.Thread(target=store.index.put, args=(row(),))
+        with monkeypatch.context() as patch:
+            patch.setattr(writer._worker, "put", slowly)
+            other.start()
+            assert await anyio.to_thread.run_sync(queued.wait, 20)
+        store.index.do(waiting(gate))
+        with anyio.move_on_after(0.05) as patience:
+            await store.index.settled()
+        assert patience.cancelled_caught
+        gate.set()
+        go_on.set()
+        other.join()
+        with anyio.fail_after(20):
+            await store.index.settled()
 
 
 async def test_who_was_told_of_an_error_is_not_told_again(tmp_path: Path) -> None:

@@ -53,6 +53,28 @@ def written(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
+async def fork(tmp_path: Path, conformance: Conformance, written: list[str]) -> str:
+    """One more, which goes on from the oldest, and is in no index either."""
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        made = str((await talk.ask("thread/fork", threadId=written[-1]))["thread"]["id"])
+    for it in server_home(tmp_path).glob("index.sqlite*"):
+        it.unlink()
+    return made
+
+
+@pytest.fixture
+async def agent(tmp_path: Path, conformance: Conformance, written: list[str]) -> str:
+    """One that the oldest has made, likewise."""
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        await talk.ask("thread/resume", threadId=written[-1])
+        await talk.turn(written[-1], "spawn echo From below.\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    for it in server_home(tmp_path).glob("index.sqlite*"):
+        it.unlink()
+    return next(str(it["id"]) for it in started if it["parentThreadId"] == written[-1])
+
+
+@pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     made = Slow(10)
     monkeypatch.setattr(recovering, "fold", made)
@@ -123,6 +145,31 @@ async def test_a_thread_that_is_asked_for_is_read_at_once(rebuilding: tuple[Hous
     assert {oldest, older} <= set(await listed(talk))
     refusal = await talk.refused("thread/read", threadId="01a1e24a-0000-7000-8000-000000000000")
     assert refusal.message.startswith("thread not loaded")
+
+
+@pytest.mark.parametrize("params", [{}, {"limit": 1, "sortDirection": "asc"}])
+async def test_a_fork_is_told_with_what_it_stands_on_though_nobody_has_come_to_that_yet(
+    fork: str, rebuilding: tuple[House, Talk], written: list[str], params: dict[str, Any]
+) -> None:
+    _, talk = rebuilding
+    known = await listed(talk)
+    assert fork in known
+    assert written[-1] not in known
+    if params:
+        [first] = (await talk.ask("thread/turns/list", threadId=fork, **params))["data"]
+        page = await talk.ask("thread/turns/list", threadId=written[-1], **params)
+        assert [first] == page["data"]
+    else:
+        assert len((await talk.ask("thread/resume", threadId=fork))["thread"]["turns"]) == 2
+
+
+async def test_an_agent_goes_on_though_nobody_has_come_to_its_owner_yet(
+    agent: str, rebuilding: tuple[House, Talk], written: list[str]
+) -> None:
+    _, talk = rebuilding
+    assert written[-1] not in await listed(talk)
+    assert (await talk.ask("thread/resume", threadId=agent))["thread"]["parentThreadId"] == written[-1]
+    assert (await talk.turn(agent, "echo on"))["status"] == "completed"
 
 
 async def test_a_session_that_is_meant_by_its_id_is_opened_and_forked_at_once(

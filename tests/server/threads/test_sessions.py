@@ -17,6 +17,7 @@ from tests.support.crash_loom import loom as loomed
 from tests.support.crash_saves import TALE, Saver, assert_sendable
 from tests.support.sockets import until
 from tests.support.storing import resealed
+from tests.support.talk import SECONDS
 
 from threadloom.agent.history import ABORTED, ready
 from threadloom.agent.sampling import ToolCall
@@ -245,6 +246,37 @@ async def test_an_older_name_stays_forgotten_where_its_log_could_not_be_told(
         sessions.find("core")
 
 
+@pytest.mark.parametrize("had", [None, 0, 1])
+@pytest.mark.parametrize("step", [2, 3])  # before either has recorded it, and behind
+async def test_of_two_saves_at_once_one_counts_and_the_other_has_lost_the_name(
+    loom: Studio, monkeypatch: pytest.MonkeyPatch, had: int | None, step: int
+) -> None:
+    threads = [loom.born(), loom.born()]
+    sessions = Sessions(loom.manager)
+    if had is not None:
+        await sessions.save(threads[had].id, "core")
+    settled, steps, first, both = loom.manager.settled, Counter[int](), anyio.Event(), anyio.Event()
+
+    async def together(thread_id: str | None = None) -> None:
+        await settled(thread_id)
+        task = anyio.get_current_task().id
+        steps[task] += 1
+        if steps[task] == step:
+            (both if first.is_set() else first).set()
+            await both.wait()
+
+    with monkeypatch.context() as patch, anyio.fail_after(SECONDS):
+        patch.setattr(loom.manager, "settled", together)
+        async with anyio.create_task_group() as tasks:
+            for it in threads:
+                tasks.start_soon(sessions.save, it.id, "core")
+                await first.wait()
+    told = [it.id for it in threads if it.state.rest.thread.saved_as]
+    assert [sessions.find("core").thread_id] == told
+    await rebuilt(loom)
+    assert [Sessions(loom.manager).find("core").thread_id] == told
+
+
 async def test_a_name_is_on_the_disk_before_anybody_hears_of_it(loom: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = loom.born()
     order: list[str] = []
@@ -338,6 +370,22 @@ async def test_a_purge_takes_it_from_names_and_forks_and_the_forks_go_on_without
     assert [it for it in ("one", "two", "three") if it in loom.model.said()] == ["two", "three"]
     await loom.manager.settled()
     assert len(loom.manager.reader.turns(made.id).data) == 2
+
+
+async def test_what_was_kept_of_a_deleted_thread_can_be_purged_later(loom: Studio) -> None:
+    thread = loom.born()
+    await loom.turn(thread, "one")
+    await Sessions(loom.manager).save(thread.id, "core")
+    made = saved(loom, "core")
+    await loom.manager.settled()
+    await loom.manager.moves.delete(thread.id)
+    with pytest.raises(InvalidRequest, match="thread not found"):
+        await loom.manager.moves.delete(thread.id)
+    assert logs(loom) == sorted([f"{thread.id}*", made.id])
+    await loom.manager.moves.delete(thread.id, purge=True)
+    assert logs(loom) == [made.id]
+    assert Sessions(loom.manager).page(9, None) == ([], None)
+    assert await loom.turn(made, "two") == "completed"
 
 
 # ── finding ───────────────────────────────────────────────────────────────────────────────────────────────────────────
