@@ -360,3 +360,34 @@ async def test_turns_that_are_refused_together_ask_once(kind: str, tmp_path: Pat
         for _ in threads:
             assert (await talk.until("turn/completed"))["turn"]["status"] == "completed"
         assert len(talk.heard("account/chatgptAuthTokens/refresh")) == 1
+
+
+# ── another provider ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_provider_that_is_asked_for_alone_has_a_model_of_its_own(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    def runs_on(answer: Message) -> tuple[str, str]:
+        return answer["model"], answer["modelProvider"]
+
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        started = await talk.ask("thread/start", modelProvider="rehearsal")
+        assert runs_on(started) == ("rehearsal", "rehearsal")
+        thread_id = started["thread"]["id"]
+        assert runs_on(await talk.ask("thread/resume", threadId=thread_id, modelProvider="mock")) == ("loom-1", "mock")
+        named = await talk.ask("thread/fork", threadId=thread_id, modelProvider="openai", model="loom-2")
+        assert runs_on(named) == ("loom-2", "openai")
+        same = await talk.ask("thread/resume", threadId=named["thread"]["id"], modelProvider="openai")
+        assert runs_on(same) == ("loom-2", "openai")
+
+
+async def test_to_ask_for_what_is_so_by_default_is_to_ask_for_it(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        thread = await talk.start(model="loom-2", approvalPolicy="never", sandbox="read-only")
+        own = {"model": "loom-1", "approval_policy": "on-request", "sandbox_mode": "workspace-write"}
+        resumed = await talk.ask("thread/resume", threadId=thread["id"], config=own)
+        assert (resumed["model"], resumed["approvalPolicy"]) == ("loom-1", "on-request")
+        assert resumed["sandbox"]["type"] == "workspaceWrite"
