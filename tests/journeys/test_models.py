@@ -107,6 +107,26 @@ async def test_a_resume_may_bring_configuration(kind: str, tmp_path: Path, confo
         assert "sandbox_mode" in refusal.message
 
 
+async def test_a_resume_may_bring_instructions(kind: str, tmp_path: Path, conformance: Conformance) -> None:
+    async with mock_model(rest=says("Hi.")) as server:
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            thread_id = (await talk.start(baseInstructions="You weave.", developerInstructions="Speak Latin."))["id"]
+            await talk.turn(thread_id, "Hello")
+            own = {"model_context_window": 7777}
+            await talk.ask("thread/resume", threadId=thread_id, developerInstructions="Speak Greek.", config=own)
+            await talk.turn(thread_id, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You weave.", "Speak Greek."]
+            assert window(talk) == 7777
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            await talk.ask("thread/resume", threadId=thread_id, baseInstructions="You spin.")
+            await talk.turn(thread_id, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You spin.", "Speak Greek."]
+            assert window(talk) == 7777
+            forked = (await talk.ask("thread/fork", threadId=thread_id))["thread"]["id"]
+            await talk.turn(forked, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You spin.", "Speak Greek."]
+
+
 async def test_a_fault_in_a_projects_file_is_told_with_its_first_thread(
     kind: str, tmp_path: Path, conformance: Conformance
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -247,6 +247,19 @@ class Thread(Journal):
     def set_settings(self, settings: ThreadSettings) -> None:
         """Let later turns start from these."""
         self.emit(say.settings(self.id, settings))
+
+    def set_own(self, base: str | None, developer: str | None, config: Mapping[str, Any]) -> None:
+        """Let later turns be told this, and run with that configuration of its own; what is left out stays."""
+        rest = self.state.rest
+        said = {"baseInstructions": base, "developerInstructions": developer, "config": {**rest.config, **config}}
+        known = {
+            "baseInstructions": rest.base_instructions,
+            "developerInstructions": rest.developer_instructions,
+            "config": rest.config,
+        }
+        new = {name: value for name, value in said.items() if value and value != known[name]}
+        if new:
+            self.emit(Aside([{"@": "own", **new}]))
 
     def set_git(self, patch: Any) -> None:
         """Change what is known of its place in Git; a member that is null is cleared."""
