@@ -411,3 +411,19 @@ async def test_to_ask_for_what_is_so_by_default_is_to_ask_for_it(
         resumed = await talk.ask("thread/resume", threadId=thread["id"], config=own)
         assert (resumed["model"], resumed["approvalPolicy"]) == ("loom-1", "on-request")
         assert resumed["sandbox"]["type"] == "workspaceWrite"
+
+
+async def test_a_provider_that_is_not_there_is_told_and_no_client_ends_for_it(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        file = server_home(tmp_path) / "config.toml"
+        file.write_text(file.read_text().replace('model_provider = "mock"', 'model_provider = "moon"'))
+    async with running(kind, tmp_path, conformance) as place, talking(place) as talk:
+        warning = await talk.until("configWarning")
+        assert "there is no model provider `moon`" in warning["details"]
+        [listed] = (await talk.ask("model/list"))["data"]
+        assert (listed["id"], listed["isDefault"]) == ("loom-1", True)
+        thread = await talk.start()
+        turn = await talk.turn(thread["id"], "Hello")
+        assert (turn["status"], "no model provider `moon`" in turn["error"]["message"]) == ("failed", True)
