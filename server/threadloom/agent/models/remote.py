@@ -14,7 +14,7 @@ from threadloom.agent.models.base import ModelInfo
 from threadloom.agent.models.client import Client, Reply
 from threadloom.agent.models.decoding import Decoding
 from threadloom.agent.models.failure import Failure, disconnected
-from threadloom.agent.models.limits import MOST_TIMES, Pictures, within
+from threadloom.agent.models.limits import MOST_TIMES, Pictures, sealed, within, without
 from threadloom.agent.models.listing import Listing
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.retry import Again, Tries
@@ -45,6 +45,7 @@ class Remote:
         self._proven = provider.wire_api == "chat"  # it has answered in it: a page that is missing now is a mishap
         self._unreasoning: set[str] = set()  # models that take no word about reasoning
         self._unseen: set[int] = set()  # pictures that the server did not take
+        self._strange: set[int] = set()  # reasoning that the server cannot open
 
     async def warm(self) -> None:
         """Import what the first request needs, off the loop."""
@@ -124,6 +125,7 @@ class Remote:
 
     async def _ask(self, sampling: Sampling) -> tuple[Reply, Decoding]:
         """One request; a second one only where the server does not understand the first, and then never again so."""
+        sampling = without(sampling, self._strange)
         try:
             answer = await self._post(sampling, self._wire_api)
         except Failure as failure:
@@ -133,6 +135,10 @@ class Remote:
             return answer
         if not self._proven and refusal.no_such_page:
             return await self._ask_in_chat(sampling, refusal)
+        if refusal.no_key and (strange := sealed(sampling.history)):
+            answer = await self._post(without(sampling, strange), self._wire_api)
+            self._strange |= strange
+            return answer
         if refusal.no_reasoning and sampling.model not in self._unreasoning:
             answer = await self._post(sampling, self._wire_api, reasoning=False)
             self._unreasoning.add(sampling.model)

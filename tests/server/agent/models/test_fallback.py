@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from tests.server.agent.models.asking import ask, sampling, scripted
+from tests.server.agent.models.asking import ask, sampling, scripted, user
 from tests.support.mock_model import Reply, chats, failed, says, sse, wrong
 
 from threadloom.agent.history import message_item
@@ -177,3 +177,38 @@ async def test_json_that_is_no_answer_is_a_failure(wire_api: str, body: bytes, w
     async with scripted(Reply([body], headers=JSON), wire_api=wire_api) as (_, model):
         with pytest.raises(ModelError, match=words):
             await ask(model)
+
+
+# ── reasoning that somebody else has sealed ───────────────────────────────────────────────────────────────────────────
+
+
+def thought(seal: str) -> Any:
+    return {"type": "reasoning", "summary": [], "encrypted_content": seal}
+
+
+def seals(body: Any) -> list[str]:
+    """The sealed reasoning in a request."""
+    return [it["encrypted_content"] for it in body["input"] if it.get("type") == "reasoning"]
+
+
+STRANGE = [
+    wrong(400, "The encrypted content gAAA...x could not be verified. Reason: it could not be decrypted or parsed."),
+    wrong(400, "Organization did not match the target organization.", code="invalid_encrypted_content"),
+]
+
+
+@pytest.mark.parametrize("refusal", STRANGE)
+async def test_reasoning_that_a_server_cannot_open_is_left_out_from_then_on_and_no_other(refusal: Reply) -> None:
+    before = [thought("old"), message_item("A cat.")]
+    async with scripted(refusal, says("Hm."), says("Two.")) as (server, model):
+        assert TextDelta("Hm.") in await ask(model, sampling(*before, user("Why?")))
+        await ask(model, sampling(*before, user("Why?"), thought("new"), message_item("Hm."), user("And?")))
+    assert [seals(body) for body in server.bodies] == [["old"], [], ["new"]]
+    assert ["reasoning" in body for body in server.bodies] == [True, True, True]
+
+
+async def test_a_refusal_of_it_where_there_is_none_is_told() -> None:
+    async with scripted(rest=STRANGE[1]) as (server, model):
+        with pytest.raises(ModelError, match="Organization did not match"):
+            await ask(model)
+    assert len(server.posts) == 1
