@@ -273,8 +273,11 @@ async def test_what_a_request_costs_and_shares_is_told_to_the_provider(
         await talk.turn(plain["id"], "Hello")
         await talk.turn(fast["id"], "Hello")
         await talk.turn(fast["id"], "Hello", serviceTier="flex")
+        await talk.turn(fast["id"], "Hello", serviceTierForTurn="scale")
+        await talk.turn(fast["id"], "Hello")
     tiers = [(it["prompt_cache_key"], it.get("service_tier")) for it in server.bodies]
-    assert tiers == [(plain["id"], None), (fast["id"], "priority"), (fast["id"], "flex")]
+    later = [(fast["id"], tier) for tier in ("priority", "flex", "scale", "flex")]
+    assert tiers == [(plain["id"], None), *later]
 
 
 # ── what a client adds ────────────────────────────────────────────────────────────────────────────────────────────────

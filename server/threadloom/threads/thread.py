@@ -128,16 +128,20 @@ class Thread(Journal):
         client_id: str | None = None,
         settings: ThreadSettings | None = None,
         output_schema: Any = None,
+        service_tier: str | None = None,
         beside: Additional = NOTHING_BESIDE,
         by_parent: bool = False,
     ) -> Running:
-        """Begin a turn: it is stored, and shown once its `shown` is set. On a busy thread the input joins its turn."""
+        """Begin a turn: it is stored, and shown once its `shown` is set. On a busy thread the input joins its turn.
+
+        The schema and the service tier are for this turn alone.
+        """
         self.takes_work()
         if self.running is not None:
             self.steer(content, files=files, client_id=client_id, beside=beside, by_parent=by_parent)
             return self.running
         check(content)
-        return self.turns.launch(
+        running = self.turns.launch(
             partial(answer, self, output_schema=output_schema),
             lambda running: [
                 *_schema(output_schema),
@@ -145,6 +149,8 @@ class Thread(Journal):
             ],
             settings=settings,
         )
+        running.service_tier = service_tier
+        return running
 
     def start_queued(self, due: Sequence[Queued], files: Files = NO_FILES) -> Running:
         """Begin a turn with what waited: the line that starts it says what it has taken."""
