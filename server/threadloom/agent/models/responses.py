@@ -105,7 +105,7 @@ class Decoder:
                 self._end(Usage(), batch)
             return
         try:
-            handle = _HANDLERS.get(event.get("type") or name.decode(errors="replace"))
+            handle = _HANDLERS.get(event.get("type") or _named(name, event))
             if handle is not None:
                 handle(self, event, batch)
         except UNREADABLE:
@@ -291,6 +291,11 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.incomplete": Decoder._incomplete,
     "error": Decoder._error,
 }
+
+
+def _named(name: bytes, event: Item) -> str:
+    """What an event is that does not say so itself; gateways tell of an error as Chat Completions do."""
+    return name.decode(errors="replace") or ("error" if event.get("error") else "")
 
 
 def _written(call: Item) -> str:
