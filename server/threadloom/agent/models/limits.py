@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from threadloom.agent.history import CALLS, as_function
+from threadloom.agent.history import CALLS, as_function, text_of
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.sampling import Item, Sampling
 
@@ -27,6 +27,14 @@ def within(sampling: Sampling, provider: Provider) -> Sampling:
     if not provider.images:
         sampling = replace(sampling, history=[_described(item, _is_image) for item in sampling.history])
     return sampling
+
+
+def instructed_first(sampling: Sampling) -> Sampling:
+    """The same with all instructions in one, before everything else."""
+    instructing = [it for it in sampling.history if it.get("role") in ("developer", "system")]
+    texts = [*sampling.instructions, *(text_of(it.get("content")) for it in instructing)]
+    history = [it for it in sampling.history if it.get("role") not in ("developer", "system")]
+    return replace(sampling, instructions=["\n\n".join(texts)] if texts else [], history=history)
 
 
 def sealed(history: Sequence[Item]) -> set[int]:

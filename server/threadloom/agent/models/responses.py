@@ -37,14 +37,17 @@ PAGE: Final = "/responses"
 FREEFORM: Final = "custom_tool_call"
 
 
-def request(sampling: Sampling, *, reasoning: bool = True) -> dict[str, Any]:
-    """The body of the request."""
+def request(sampling: Sampling, *, reasoning: bool = True, first: bool = False) -> dict[str, Any]:
+    """The body of the request; instructions may have to come first, in no message of theirs."""
+    said = [] if first else sampling.instructions
     body: dict[str, Any] = {
         "model": sampling.model,
-        "input": [*map(_instruction, sampling.instructions), *map(_sent, sampling.history)],
+        "input": [*map(_instruction, said), *map(_sent, sampling.history)],
         "stream": True,
         "store": False,
     }
+    if first and sampling.instructions:
+        body["instructions"] = "\n\n".join(sampling.instructions)
     if sampling.tools:
         tools = [sampling.freeform.get(tool.get("name", ""), tool) for tool in sampling.tools]
         body |= {"tools": tools, "tool_choice": "auto", "parallel_tool_calls": True}
