@@ -42,6 +42,18 @@ async def test_a_prompt_gets_an_answer(editor: Editor) -> None:
     assert "[done] end_turn" in said
 
 
+async def test_a_session_goes_on_in_later_runs(editor: Editor) -> None:
+    code, _, complaints = await editor.run("sessions", "new")
+    assert code == 0, complaints
+    try:
+        for word in ("one", "two"):
+            code, said, complaints = await editor.run("prompt", f"echo {word}")
+            assert code == 0, complaints
+            assert word in said.splitlines(), said
+    finally:
+        await editor.run("sessions", "close")
+
+
 async def test_the_answer_streams_and_the_plan_is_told(editor: Editor) -> None:
     plan = json.dumps({"plan": [{"step": "look", "status": "in_progress"}, {"step": "leap", "status": "pending"}]})
     script = f"think\ncall update_plan {plan}\necho Done as planned"

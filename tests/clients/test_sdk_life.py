@@ -85,7 +85,8 @@ def test_two_programs_share_a_home_but_not_a_thread(bench: Bench) -> None:
         thread = one.thread_start()
         thread.run("echo mine")
         assert [it.id for it in other.thread_list().data] == [thread.id]
-        with pytest.raises(InvalidRequestError, match="in use by another server"):
+        words = rf"\bthread {thread.id} already has an active writer\b.*in use by another server \(pid \d+\)"
+        with pytest.raises(InvalidRequestError, match=words):
             other.thread_resume(thread.id)
         assert other.thread_start().run("echo my own").final_response == "my own"
         assert thread.run("echo still mine").final_response == "still mine"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.conformance import Conformance
 from tests.support.places import running
@@ -59,6 +61,20 @@ async def test_what_is_said_at_once_afterwards_is_answered(talk: Talk) -> None:
     while (ended := (await talk.until("turn/completed"))["turn"])["id"] != turn_id:
         pass
     assert (ended["status"], text_of(ended)) == ("completed", "Still here.")
+
+
+async def test_asked_for_beside_a_command_of_the_person_it_comes_behind_it(talk: Talk, tmp_path: Path) -> None:
+    thread = await talk.start(cwd=str(tmp_path))
+    await talk.turn(thread["id"], "echo one")
+    before, gate = len(talk.log), tmp_path / "gate"
+    os.mkfifo(gate)
+    await talk.ask("thread/shellCommand", threadId=thread["id"], command=f"read -r word < '{gate}'")
+    await talk.until("item/started")
+    await talk.ask("thread/compact/start", threadId=thread["id"])
+    await anyio.to_thread.run_sync(gate.write_text, "on\n")
+    await talk.until("turn/completed")
+    items = [it["params"]["item"]["type"] for it in talk.heard("item/completed", since=before)]
+    assert items == ["commandExecution", "contextCompaction"]
 
 
 async def test_there_is_nothing_to_condense_in_what_is_not_there(talk: Talk) -> None:

@@ -16,7 +16,7 @@ from tests.support.tap import Tap
 
 from threadloom_client import Client, connect, open_transport
 from threadloom_protocol.errors import InvalidRequest
-from threadloom_protocol.v2 import config, requirements, thread
+from threadloom_protocol.v2 import account, config, requirements, thread
 
 SECONDS = 20.0
 
@@ -40,12 +40,21 @@ async def read(client: Client, cwd: Path | None = None, *, layers: bool = False)
 async def test_a_new_home_has_an_empty_configuration_and_nothing_managed(over: Place) -> None:
     async with over.client() as client:
         answer = await read(client)
-        assert set(answer.config.model_dump().values()) == {None}
+        assert answer.config.model_dump(exclude_none=True) == {"model_provider": "rehearsal"}
         assert (answer.origins, answer.layers) == ({}, None)
         (layer,) = (await read(client, layers=True)).layers or []
         assert (layer.name.type, layer.config) == ("user", {})
         assert (await client.request(requirements.READ)).requirements is None
         assert not (over.home / "config.toml").exists()
+
+
+async def test_a_default_provider_is_told_unless_it_is_openai(over: Place) -> None:
+    async with over.client() as client:
+        assert (await read(client)).config.model_provider == "rehearsal"
+        await client.request(account.LOGIN, account.ApiKeyLoginAccountParams(api_key="sk-none"))
+        assert (await read(client)).config.model_provider is None
+        await client.request(config.WRITE_VALUE, write("model_provider", "ollama"))
+        assert (await read(client)).config.model_provider == "ollama"
 
 
 async def test_what_is_written_is_read_with_its_origin(over: Place) -> None:

@@ -107,6 +107,26 @@ async def test_a_resume_may_bring_configuration(kind: str, tmp_path: Path, confo
         assert "sandbox_mode" in refusal.message
 
 
+async def test_a_resume_may_bring_instructions(kind: str, tmp_path: Path, conformance: Conformance) -> None:
+    async with mock_model(rest=says("Hi.")) as server:
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            thread_id = (await talk.start(baseInstructions="You weave.", developerInstructions="Speak Latin."))["id"]
+            await talk.turn(thread_id, "Hello")
+            own = {"model_context_window": 7777}
+            await talk.ask("thread/resume", threadId=thread_id, developerInstructions="Speak Greek.", config=own)
+            await talk.turn(thread_id, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You weave.", "Speak Greek."]
+            assert window(talk) == 7777
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            await talk.ask("thread/resume", threadId=thread_id, baseInstructions="You spin.")
+            await talk.turn(thread_id, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You spin.", "Speak Greek."]
+            assert window(talk) == 7777
+            forked = (await talk.ask("thread/fork", threadId=thread_id))["thread"]["id"]
+            await talk.turn(forked, "Hello")
+            assert told(server.bodies[-1], "developer") == ["You spin.", "Speak Greek."]
+
+
 async def test_a_fault_in_a_projects_file_is_told_with_its_first_thread(
     kind: str, tmp_path: Path, conformance: Conformance
 ) -> None:
@@ -253,8 +273,11 @@ async def test_what_a_request_costs_and_shares_is_told_to_the_provider(
         await talk.turn(plain["id"], "Hello")
         await talk.turn(fast["id"], "Hello")
         await talk.turn(fast["id"], "Hello", serviceTier="flex")
+        await talk.turn(fast["id"], "Hello", serviceTierForTurn="scale")
+        await talk.turn(fast["id"], "Hello")
     tiers = [(it["prompt_cache_key"], it.get("service_tier")) for it in server.bodies]
-    assert tiers == [(plain["id"], None), (fast["id"], "priority"), (fast["id"], "flex")]
+    later = [(fast["id"], tier) for tier in ("priority", "flex", "scale", "flex")]
+    assert tiers == [(plain["id"], None), *later]
 
 
 # ── what a client adds ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -360,3 +383,50 @@ async def test_turns_that_are_refused_together_ask_once(kind: str, tmp_path: Pat
         for _ in threads:
             assert (await talk.until("turn/completed"))["turn"]["status"] == "completed"
         assert len(talk.heard("account/chatgptAuthTokens/refresh")) == 1
+
+
+# ── another provider ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_provider_that_is_asked_for_alone_has_a_model_of_its_own(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    def runs_on(answer: Message) -> tuple[str, str]:
+        return answer["model"], answer["modelProvider"]
+
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        started = await talk.ask("thread/start", modelProvider="rehearsal")
+        assert runs_on(started) == ("rehearsal", "rehearsal")
+        thread_id = started["thread"]["id"]
+        assert runs_on(await talk.ask("thread/resume", threadId=thread_id, modelProvider="mock")) == ("loom-1", "mock")
+        named = await talk.ask("thread/fork", threadId=thread_id, modelProvider="openai", model="loom-2")
+        assert runs_on(named) == ("loom-2", "openai")
+        same = await talk.ask("thread/resume", threadId=named["thread"]["id"], modelProvider="openai")
+        assert runs_on(same) == ("loom-2", "openai")
+
+
+async def test_to_ask_for_what_is_so_by_default_is_to_ask_for_it(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        thread = await talk.start(model="loom-2", approvalPolicy="never", sandbox="read-only")
+        own = {"model": "loom-1", "approval_policy": "on-request", "sandbox_mode": "workspace-write"}
+        resumed = await talk.ask("thread/resume", threadId=thread["id"], config=own)
+        assert (resumed["model"], resumed["approvalPolicy"]) == ("loom-1", "on-request")
+        assert resumed["sandbox"]["type"] == "workspaceWrite"
+
+
+async def test_a_provider_that_is_not_there_is_told_and_no_client_ends_for_it(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    async with mock_model() as server, asked(kind, tmp_path, conformance, server) as talk:
+        file = server_home(tmp_path) / "config.toml"
+        file.write_text(file.read_text().replace('model_provider = "mock"', 'model_provider = "moon"'))
+    async with running(kind, tmp_path, conformance) as place, talking(place) as talk:
+        warning = await talk.until("configWarning")
+        assert "there is no model provider `moon`" in warning["details"]
+        [listed] = (await talk.ask("model/list"))["data"]
+        assert (listed["id"], listed["isDefault"]) == ("loom-1", True)
+        thread = await talk.start()
+        turn = await talk.turn(thread["id"], "Hello")
+        assert (turn["status"], "no model provider `moon`" in turn["error"]["message"]) == ("failed", True)

@@ -16,8 +16,8 @@ from threadloom.cli.output import in_terminal
 from threadloom.compose.models import model_of
 from threadloom.config import Settings, foreign, home, override
 from threadloom.config.auth import Keyring
-from threadloom.config.load import OFFLINE, Configuration
-from threadloom.config.values import Config
+from threadloom.config.load import Configuration
+from threadloom.config.values import OFFLINE, Config
 from threadloom.exec.base import Diagnosis
 from threadloom.exec.choice import diagnose
 from threadloom.handshake import CODEX_VERSION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -115,11 +115,28 @@ def _broken(path: Path, name: ConfigLayerSource, fault: Fault) -> Layer:
 
 def _modern(values: trees.Tree) -> trees.Tree:
     """Old words made new."""
-    # Codex no longer tells these two apart either.
-    return values | {"approval_policy": "on-request"} if values.get("approval_policy") == "on-failure" else values
+
+    def renewed(said: trees.Tree) -> trees.Tree:
+        # Codex no longer tells these two apart either.
+        return said | {"approval_policy": "on-request"} if said.get("approval_policy") == "on-failure" else said
+
+    return _everywhere(values, renewed)
 
 
 def _settled(values: trees.Tree, folder: Path) -> trees.Tree:
     """Paths made absolute."""
-    found = {key: values[key] for key in PATHS if isinstance(values.get(key), str)}
-    return values | {key: str((folder / os.path.expanduser(value)).absolute()) for key, value in found.items()}
+
+    def settled(said: trees.Tree) -> trees.Tree:
+        found = {key: said[key] for key in PATHS if isinstance(said.get(key), str)}
+        return said | {key: str((folder / os.path.expanduser(value)).absolute()) for key, value in found.items()}
+
+    return _everywhere(values, settled)
+
+
+def _everywhere(values: trees.Tree, change: Callable[[trees.Tree], trees.Tree]) -> trees.Tree:
+    """What a layer says changed, and what each of its profiles says instead."""
+    profiles = values.get("profiles")
+    if not isinstance(profiles, dict):
+        return change(values)
+    changed = {name: change(said) if isinstance(said, dict) else said for name, said in profiles.items()}
+    return change(values) | {"profiles": changed}

@@ -19,6 +19,7 @@ from threadloom.config import FILE, Settings, projects, trees
 from threadloom.config.check import Fault
 from threadloom.config.layers import Layer, Shelf, from_flags, version
 from threadloom.config.loaded import Loaded
+from threadloom.config.values import OFFLINE
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.values.layers import UserConfigLayerSource
 
@@ -146,8 +147,6 @@ def check(settings: Settings, cwd: str | None = None) -> None:
 
 MOMENT: Final = 0.25  # seconds that a change of the files may take to be seen by a running thread
 KEPT: Final = 64  # directories whose configuration is kept ready
-
-OFFLINE: Final = "rehearsal"  # what runs models where there is neither a provider nor a key
 
 
 def _together(layers: Sequence[Layer]) -> trees.Tree:

@@ -11,7 +11,7 @@ from typing import Any
 from threadloom.config import files, trees
 from threadloom.config.check import Fault
 from threadloom.config.layers import PATHS, Layer
-from threadloom.config.values import BUILT_IN, Config
+from threadloom.config.values import BUILT_IN, OFFLINE, Config
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ class Loaded:
         idle = [name for name, it in (self.values.get("mcp_servers") or {}).items() if not _startable(it)]
         for name in idle:
             found.append(self._fault(("mcp_servers", name), f"`mcp_servers.{name}` needs a command or a url"))
+        provider = self.config.model_provider
+        if provider not in (OFFLINE, *self.config.model_providers):
+            found.append(self._fault(("model_provider",), f"there is no model provider `{provider}`"))
         chosen = self.values.get("profile")
         if chosen is not None and chosen not in (self.values.get("profiles") or {}):
             found.append(self._fault(("profile",), f"there is no profile `{chosen}`"))

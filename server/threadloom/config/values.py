@@ -190,6 +190,8 @@ class Config(Part):
         return self.model_providers.get(self.model_provider)
 
 
+OFFLINE: Final = "rehearsal"  # what runs models where there is neither a provider nor a key
+
 # Tables that need not be written down; a file may still change them.
 BUILT_IN: Final[Mapping[str, Mapping[str, Any]]] = {
     "openai": {

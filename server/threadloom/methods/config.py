@@ -22,8 +22,13 @@ async def read(ctx: Context, params: config.ConfigReadParams) -> config.ConfigRe
 
 
 def _shown(loaded: Loaded) -> Config:
-    """Every key that has a value; one whose value the contract has no room for is left out."""
-    values: dict[str, Any] = dict(loaded.values)
+    """Every key that has a value; one whose value the contract has no room for is left out.
+
+    Where no provider is named, clients take it for OpenAI, and ask for that one by its name when they resume a thread:
+    another one is told.
+    """
+    default = {} if loaded.default_provider == "openai" else {"model_provider": loaded.default_provider}
+    values: dict[str, Any] = default | loaded.values
     while True:
         try:
             return Config.model_validate(values)

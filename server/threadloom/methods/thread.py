@@ -133,10 +133,11 @@ async def resumed(ctx: Context, params: thread.ThreadResumeParams) -> Then[threa
     known = await ctx.threads.reader.gathered(params.thread_id) if wanted else NOTHING
     cold = params.thread_id not in ctx.threads.loaded
     it = ctx.threads.get(params.thread_id)
-    # While a turn runs, what it runs with stays.
-    settings = None if it.running else ctx.threads.defaults.changed(it.state.rest.settings, params)
-    if settings is not None:
-        it.set_settings(settings)
+    if it.running is None:  # else what it runs with stays
+        settings = ctx.threads.defaults.changed(it.state.rest.settings, params)
+        if settings is not None:
+            it.set_settings(settings)
+        it.set_own(params.base_instructions, params.developer_instructions, lasting(params.config))
     await ctx.threads.cascade.reopen(it.id)
     await ctx.threads.settled(it.id)
     return follow(ctx, ctx.threads.get(it.id), params, known, cold=cold)  # a close may have taken it from memory

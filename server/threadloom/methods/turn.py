@@ -31,6 +31,7 @@ async def start(ctx: Context, params: turn.TurnStartParams) -> Then[turn.TurnSta
         client_id=params.client_user_message_id,
         settings=changed(it.state.rest.settings, params),
         output_schema=params.output_schema,
+        service_tier=params.service_tier_for_turn,
         beside=checked(params.additional_context),
     )
     try:

@@ -15,8 +15,9 @@ class Held(StoreError):
     """Another process writes this tree."""
 
     def __init__(self, root_id: str, pid: int | None) -> None:
+        # Codex's TUI and its ACP bridge know the first words, and tell their users what to do.
         super().__init__(
-            f"Thread tree {root_id} is in use by another server (pid {pid or 'unknown'}): "
-            "connect to that one, or stop it first."
+            f"thread {root_id} already has an active writer: "
+            f"its tree is in use by another server (pid {pid or 'unknown'}). Connect to that one, or stop it first."
         )
         self.pid = pid

@@ -21,20 +21,21 @@ async def answer(thread: Thread, running: Running, output_schema: Any = None, re
     if _too_long(thread, running) and not resumed:
         await _relay(thread, running, agent.compact(turn))
     await _relay(thread, running, agent.run(turn))
-    if running.compaction.wanted:
-        await _relay(thread, running, agent.compact(turn))
+    await heed(thread, running, output_schema)
 
 
 async def condense(thread: Thread, running: Running) -> None:
     """Have the history condensed, and what was said meanwhile answered."""
     await _relay(thread, running, thread.agent.compact(thread.briefing.turn(running)))
+    running.compaction.wanted = False  # who has asked for it meanwhile has it
     await heed(thread, running)
 
 
-async def heed(thread: Thread, running: Running) -> None:
-    """Have answered what was said in a turn that was not about answering."""
-    if running.steering.waiting:
-        await _relay(thread, running, thread.agent.run(thread.briefing.turn(running)))
+async def heed(thread: Thread, running: Running, output_schema: Any = None) -> None:
+    """Do what was asked for in a turn that was about something else, as long as there is anything."""
+    while running.compaction.wanted or running.steering.waiting:
+        turn, agent = thread.briefing.turn(running, output_schema), thread.agent
+        await _relay(thread, running, agent.compact(turn) if running.compaction.wanted else agent.run(turn))
 
 
 async def _relay(thread: Thread, running: Running, batches: AsyncGenerator[Batch, None]) -> None:

@@ -72,6 +72,8 @@ class Briefing:
         )
         if thread.policy.read_only:  # whatever it was set to since
             settings = settings.model_copy(update={"sandbox_policy": thread.policy.sandbox(settings.sandbox_policy)})
+        if running.service_tier is not None:
+            settings = settings.model_copy(update={"service_tier": running.service_tier})
         return TurnInput(
             thread_id=thread.id,
             turn_id=running.id,

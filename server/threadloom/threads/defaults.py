@@ -40,6 +40,18 @@ _SHARED: Final = (
     "summary",
     "effort",
 )
+# What a key of the configuration stands for in the settings: to name it is to want it, also where it is so by default.
+_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
+    "approval_policy": ("approval_policy",),
+    "approvals_reviewer": ("approvals_reviewer",),
+    "model": ("model",),
+    "model_provider": ("model_provider", "model"),  # a model of another one would mean nothing to it
+    "model_reasoning_effort": ("effort",),
+    "model_reasoning_summary": ("summary",),
+    "personality": ("personality",),
+    "sandbox_mode": ("sandbox_policy",),
+    "service_tier": ("service_tier",),
+}
 
 
 Start = Callable[[str | None, Mapping[str, Any] | None], ThreadSettings]  # of a directory, with overrides
@@ -56,16 +68,18 @@ class Defaults:
     def settings(self, params: Any) -> ThreadSettings:
         """For a new thread: what is asked for, over what is configured for its directory."""
         asked = _placed(params, None)
-        configured = self._start(asked.cwd, asked.config)
+        overrides = _overrides(asked)
+        configured = self._start(asked.cwd, overrides)
         new = changed(configured, asked) or configured
-        if asked.model_provider or "model_provider" in (asked.config or {}):
+        if "model_provider" in overrides:
             self._check(new.model_provider)
         return aligned(new)
 
     def changed(self, settings: ThreadSettings, params: Any) -> ThreadSettings | None:
         """For a thread that goes on: what is asked for, by name or as configuration; none where nothing changes."""
         asked = _placed(params, settings.cwd)
-        configured = settings.model_copy(update=self._configured(asked.cwd or settings.cwd, asked.config))
+        overrides = _overrides(asked, settings.model_provider)
+        configured = settings.model_copy(update=self._configured(asked.cwd or settings.cwd, overrides))
         new = changed(configured, asked) or configured
         if new.model_provider != settings.model_provider:
             self._check(new.model_provider)
@@ -78,13 +92,14 @@ class Defaults:
         except ModelError as fault:
             raise InvalidRequest(str(fault)) from None
 
-    def _configured(self, cwd: str, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What of the settings some configuration makes different."""
+    def _configured(self, cwd: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """What of the settings some configuration names, or makes different."""
         if not overrides:
             return {}
         without, over = self._start(cwd, None), self._start(cwd, overrides)
+        named = {name for key in overrides for name in _NAMED.get(key, ())}
         values = {name: getattr(over, name) for name in ThreadSettings.model_fields if name != "cwd"}
-        found = {name: value for name, value in values.items() if value != getattr(without, name)}
+        found = {name: value for name, value in values.items() if name in named or value != getattr(without, name)}
         return found | ({"active_permission_profile": None} if "sandbox_policy" in found else {})
 
 
@@ -152,6 +167,12 @@ def fence(mode: SandboxMode) -> SandboxPolicy:
         raise InvalidParams(f"unknown sandbox mode {mode!r}; there are {', '.join(_FENCES)}")
     policy: SandboxPolicy = _FENCES[mode]()
     return policy
+
+
+def _overrides(asked: Any, provider: str | None = None) -> Mapping[str, Any]:
+    """What is asked for as configuration; another provider by its name is, too, for it may have a model of its own."""
+    given: Mapping[str, Any] = asked.config or {}
+    return {**given, "model_provider": asked.model_provider} if asked.model_provider not in (None, provider) else given
 
 
 def _placed(params: Any, base: str | None) -> Any:

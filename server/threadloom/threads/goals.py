@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import orjson
 
 from threadloom.agent.base import Batch
-from threadloom.agent.history import user_item
+from threadloom.agent.history import CALLS, user_item
 from threadloom.agent.sampling import Item
 from threadloom.events import Aside, Emission
 from threadloom.log import logger
@@ -248,7 +248,7 @@ def _tokens(it: Emission | Aside) -> int:
 
 
 def _works(item: Item) -> bool:
-    return item.get("type") == "function_call" and item.get("name") not in TOOLS
+    return item.get("type") in CALLS and item.get("name") not in TOOLS
 
 
 def _spent(goal: ThreadGoal) -> str:

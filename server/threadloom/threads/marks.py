@@ -160,6 +160,14 @@ def _thread(state: ThreadState, mark: Mark) -> None:
         setattr(state.rest.thread, name, value)
 
 
+def _own(state: ThreadState, mark: Mark) -> None:
+    """What it is told from now on, in the place of what it was born with; what is left out stays."""
+    rest = state.rest
+    rest.base_instructions = mark.get("baseInstructions") or rest.base_instructions
+    rest.developer_instructions = mark.get("developerInstructions") or rest.developer_instructions
+    rest.config = {**rest.config, **mark.get("config", {})}
+
+
 def _git(state: ThreadState, mark: Mark) -> None:
     state.rest.thread.git_info = GitInfo.model_validate(mark["info"]) if mark["info"] else None
 
@@ -194,6 +202,7 @@ MARKS: Final[dict[str, Callable[[ThreadState, Mark], None]]] = {
     "unarchiving": _unarchiving,
     "deleting": _deleting,
     "thread": _thread,
+    "own": _own,
     "git": _git,
     "spent": _spent,
 }

@@ -14,6 +14,7 @@ from threadloom.agent.templates.resolve import Spawn
 from threadloom.events import Aside, Emission
 from threadloom.ids import uuid7
 from threadloom.threads import say
+from threadloom.threads.answering import heed
 from threadloom.threads.findings import SCHEMA, rendered
 from threadloom.threads.recall import Recall
 from threadloom.threads.running import Running
@@ -73,6 +74,7 @@ class Review:
             exited = ExitedReviewModeThreadItem(id=uuid7(), review=left)
             self._thread.emit(*self._whole(running, exited))
         self._tell(running, left)
+        await heed(self._thread, running)
 
     def _tell(self, running: Running, text: str) -> None:
         """Let the thread itself know what has come of it."""

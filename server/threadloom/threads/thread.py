@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -128,16 +128,20 @@ class Thread(Journal):
         client_id: str | None = None,
         settings: ThreadSettings | None = None,
         output_schema: Any = None,
+        service_tier: str | None = None,
         beside: Additional = NOTHING_BESIDE,
         by_parent: bool = False,
     ) -> Running:
-        """Begin a turn: it is stored, and shown once its `shown` is set. On a busy thread the input joins its turn."""
+        """Begin a turn: it is stored, and shown once its `shown` is set. On a busy thread the input joins its turn.
+
+        The schema and the service tier are for this turn alone.
+        """
         self.takes_work()
         if self.running is not None:
             self.steer(content, files=files, client_id=client_id, beside=beside, by_parent=by_parent)
             return self.running
         check(content)
-        return self.turns.launch(
+        running = self.turns.launch(
             partial(answer, self, output_schema=output_schema),
             lambda running: [
                 *_schema(output_schema),
@@ -145,6 +149,8 @@ class Thread(Journal):
             ],
             settings=settings,
         )
+        running.service_tier = service_tier
+        return running
 
     def start_queued(self, due: Sequence[Queued], files: Files = NO_FILES) -> Running:
         """Begin a turn with what waited: the line that starts it says what it has taken."""
@@ -247,6 +253,19 @@ class Thread(Journal):
     def set_settings(self, settings: ThreadSettings) -> None:
         """Let later turns start from these."""
         self.emit(say.settings(self.id, settings))
+
+    def set_own(self, base: str | None, developer: str | None, config: Mapping[str, Any]) -> None:
+        """Let later turns be told this, and run with that configuration of its own; what is left out stays."""
+        rest = self.state.rest
+        said = {"baseInstructions": base, "developerInstructions": developer, "config": {**rest.config, **config}}
+        known = {
+            "baseInstructions": rest.base_instructions,
+            "developerInstructions": rest.developer_instructions,
+            "config": rest.config,
+        }
+        new = {name: value for name, value in said.items() if value and value != known[name]}
+        if new:
+            self.emit(Aside([{"@": "own", **new}]))
 
     def set_git(self, patch: Any) -> None:
         """Change what is known of its place in Git; a member that is null is cleared."""

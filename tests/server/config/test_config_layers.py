@@ -108,6 +108,15 @@ def test_a_profile_on_the_command_line_gives_way_to_a_flag_beside_it(desk: Desk)
     assert desk.load(profile="x", profiles__x__model="of-x", model="flag").config.model == "flag"
 
 
+def test_a_profile_is_read_like_the_rest_of_its_file(desk: Desk) -> None:
+    desk.write("You weave.", desk.home / "rules.md")
+    desk.write('profile = "a"\n[profiles.a]\napproval_policy = "on-failure"\nmodel_instructions_file = "rules.md"\n')
+    loaded = desk.load()
+    assert loaded.faults == ()
+    assert loaded.config.approval_policy == "on-request"
+    assert loaded.base_instructions == "You weave."
+
+
 def test_a_profile_that_is_not_there_is_told(desk: Desk) -> None:
     desk.write('profile = "nope"\n')
     assert [str(fault) for fault in desk.load().faults] == [f"{desk.file}: there is no profile `nope`"]

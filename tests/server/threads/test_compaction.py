@@ -224,6 +224,25 @@ async def test_asked_for_in_the_last_answer_it_comes_at_the_end(loom: Studio) ->
     assert short(loom.model.said()) == ["One?", "SUMMARY", "Two?"]
 
 
+async def test_what_is_said_while_the_end_of_a_turn_is_condensed_is_answered(loom: Studio) -> None:
+    answering, condensing = Gate(), Gate()
+    loom.model.will((answering, "One, then."), (condensing, "SUMMARY"), "Two, then.")
+    thread = loom.born()
+    running = thread.start_turn([TextUserInput(text="One?")])
+    running.show()
+    with anyio.fail_after(SECONDS):
+        await answering.reached.wait()
+        thread.compact()
+        answering.open.set()
+        await condensing.reached.wait()
+    assert thread.steer([TextUserInput(text="Two?")], expected=running.id) == running.id
+    condensing.open.set()
+    assert await loom.ended(thread, running) == "completed"
+    assert short(loom.model.said()) == ["One?", "SUMMARY", "Two?"]
+    assert loom.items(thread)[-1] == "completed agentMessage"
+    assert len(await loom.turns(thread)) == 1
+
+
 # ── by itself ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -273,8 +273,9 @@ async def test_dropped_in_a_turn_no_other_follows(loom: Studio) -> None:
     assert len(loom.events(thread, "thread/goal/cleared")) == 1
 
 
-async def test_turns_without_any_work_come_to_an_end(loom: Studio) -> None:
-    loom.model.will("Well.", "Well.", (PLAN,), "So.")
+@pytest.mark.parametrize("work", [PLAN, PLAN._replace(freeform=True)])
+async def test_turns_without_any_work_come_to_an_end(loom: Studio, work: ToolCall) -> None:
+    loom.model.will("Well.", "Well.", (work,), "So.")
     thread = loom.born()
     seek(loom, thread, objective="a")
     await resting(loom, thread)

@@ -106,7 +106,11 @@ class Catalog:
         default = self.default
         if default.provider == REHEARSAL.provider:
             return (default,)
-        named = await self._remote(default.provider).list_models()
+        try:
+            remote = self._remote(default.provider)
+        except ModelError:  # whoever wants an answer of it hears why; clients do not start without a list
+            return (default,)
+        named = await remote.list_models()
         ours = next((it for it in named if it.id == default.id), default)
         return (ours, *(it for it in named if it.id != default.id))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 
-from threadloom.agent.history import CALLS, as_function
+import orjson
+
+from threadloom.agent.history import CALLS, as_function, text_of
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.sampling import Item, Sampling
 
@@ -20,9 +22,53 @@ def within(sampling: Sampling, provider: Provider) -> Sampling:
         sampling = replace(sampling, history=spoken, tools=())
     if not provider.writes_freely(sampling.model):
         sampling = replace(sampling, history=[as_function(item) for item in sampling.history], freeform={})
+    if not provider.is_openai:
+        sampling = replace(sampling, history=[_readable(item) for item in sampling.history])
     if not provider.images:
         sampling = replace(sampling, history=[_described(item, _is_image) for item in sampling.history])
     return sampling
+
+
+def instructed_first(sampling: Sampling) -> Sampling:
+    """The same with all instructions in one, before everything else."""
+    instructing = [it for it in sampling.history if it.get("role") in ("developer", "system")]
+    texts = [*sampling.instructions, *(text_of(it.get("content")) for it in instructing)]
+    history = [it for it in sampling.history if it.get("role") not in ("developer", "system")]
+    return replace(sampling, instructions=["\n\n".join(texts)] if texts else [], history=history)
+
+
+def sealed(history: Sequence[Item]) -> set[int]:
+    """The reasoning in it that only whoever made it can read."""
+    return {_seal(it) for it in history if it.get("encrypted_content")}
+
+
+def without(sampling: Sampling, strange: Set[int]) -> Sampling:
+    """The same without reasoning that somebody else has sealed: another server, or this one for another account."""
+    if not strange:
+        return sampling
+    return replace(sampling, history=[it for it in sampling.history if _seal(it) not in strange])
+
+
+def _seal(item: Item) -> int:
+    return hash(str(item.get("encrypted_content")))
+
+
+def _readable(item: Item) -> Item:
+    """A call with an object for its arguments, whatever the model wrote.
+
+    Many servers read those of past calls, and would refuse all that comes behind one that they cannot read.
+    """
+    written = item.get("arguments")
+    if item.get("type") != "function_call" or _is_object(written):
+        return item
+    return item | {"arguments": orjson.dumps({"input": written} if written else {}).decode()}
+
+
+def _is_object(written: Any) -> bool:
+    try:
+        return type(orjson.loads(written)) is dict
+    except orjson.JSONDecodeError:
+        return False
 
 
 class Pictures:

@@ -54,15 +54,16 @@ class Provider:
         """Whether a model of this server can call a tool with plain text."""
         if self.freeform is not None:
             return self.freeform
-        return self._is_openai and _FREE.match(model) is not None
+        return self.is_openai and _FREE.match(model) is not None
 
     def window(self, model: str) -> int | None:
         """How many tokens a model of this server may have before it, where that is known without asking."""
-        known = _WINDOWS if self._is_openai else ()
+        known = _WINDOWS if self.is_openai else ()
         return next((size for named, size in known if named.match(model)), None)
 
     @property
-    def _is_openai(self) -> bool:
+    def is_openai(self) -> bool:
+        """Whether it is OpenAI's own."""
         return self.base_url.rstrip("/") == OPENAI
 
     @property

@@ -14,7 +14,7 @@ from threadloom.agent.models.base import ModelInfo
 from threadloom.agent.models.client import Client, Reply
 from threadloom.agent.models.decoding import Decoding
 from threadloom.agent.models.failure import Failure, disconnected
-from threadloom.agent.models.limits import MOST_TIMES, Pictures, within
+from threadloom.agent.models.limits import MOST_TIMES, Pictures, instructed_first, sealed, within, without
 from threadloom.agent.models.listing import Listing
 from threadloom.agent.models.provider import Provider
 from threadloom.agent.models.retry import Again, Tries
@@ -45,6 +45,8 @@ class Remote:
         self._proven = provider.wire_api == "chat"  # it has answered in it: a page that is missing now is a mishap
         self._unreasoning: set[str] = set()  # models that take no word about reasoning
         self._unseen: set[int] = set()  # pictures that the server did not take
+        self._instructs_first = False  # it takes instructions at the very beginning alone
+        self._strange: set[int] = set()  # reasoning that the server cannot open
 
     async def warm(self) -> None:
         """Import what the first request needs, off the loop."""
@@ -124,6 +126,7 @@ class Remote:
 
     async def _ask(self, sampling: Sampling) -> tuple[Reply, Decoding]:
         """One request; a second one only where the server does not understand the first, and then never again so."""
+        sampling = without(sampling, self._strange)
         try:
             answer = await self._post(sampling, self._wire_api)
         except Failure as failure:
@@ -133,6 +136,14 @@ class Remote:
             return answer
         if not self._proven and refusal.no_such_page:
             return await self._ask_in_chat(sampling, refusal)
+        if refusal.out_of_place and not self._instructs_first:
+            answer = await self._post(sampling, self._wire_api, first=True)
+            self._instructs_first = True
+            return answer
+        if refusal.no_key and (strange := sealed(sampling.history)):
+            answer = await self._post(without(sampling, strange), self._wire_api)
+            self._strange |= strange
+            return answer
         if refusal.no_reasoning and sampling.model not in self._unreasoning:
             answer = await self._post(sampling, self._wire_api, reasoning=False)
             self._unreasoning.add(sampling.model)
@@ -150,15 +161,20 @@ class Remote:
         self._wire_api, self._proven = "chat", True
         return answer
 
-    async def _post(self, sampling: Sampling, wire_api: str, *, reasoning: bool = True) -> tuple[Reply, Decoding]:
+    async def _post(
+        self, sampling: Sampling, wire_api: str, *, reasoning: bool = True, first: bool = False
+    ) -> tuple[Reply, Decoding]:
         decoder: Decoding
         reasoning = reasoning and sampling.model not in self._unreasoning
+        first = first or self._instructs_first
+        sampling = instructed_first(sampling) if first else sampling
         if wire_api == "chat":
             # The model of our own may say little at a time, as its users are told: that is no failure.
             page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning)
             decoder = chat.Decoder(capped=self.provider.embedded)
         else:
-            page, body, decoder = responses.PAGE, responses.request(sampling, reasoning=reasoning), responses.Decoder()
+            page, body = responses.PAGE, responses.request(sampling, reasoning=reasoning, first=first)
+            decoder = responses.Decoder()
         reply = await self._client.post(page, orjson.dumps(body))
         if reply.kind == "text/html":
             await reply.close(whole=False)

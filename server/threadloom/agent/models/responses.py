@@ -37,14 +37,17 @@ PAGE: Final = "/responses"
 FREEFORM: Final = "custom_tool_call"
 
 
-def request(sampling: Sampling, *, reasoning: bool = True) -> dict[str, Any]:
-    """The body of the request."""
+def request(sampling: Sampling, *, reasoning: bool = True, first: bool = False) -> dict[str, Any]:
+    """The body of the request; instructions may have to come first, in no message of theirs."""
+    said = [] if first else sampling.instructions
     body: dict[str, Any] = {
         "model": sampling.model,
-        "input": [*map(_instruction, sampling.instructions), *map(_sent, sampling.history)],
+        "input": [*map(_instruction, said), *map(_sent, sampling.history)],
         "stream": True,
         "store": False,
     }
+    if first and sampling.instructions:
+        body["instructions"] = "\n\n".join(sampling.instructions)
     if sampling.tools:
         tools = [sampling.freeform.get(tool.get("name", ""), tool) for tool in sampling.tools]
         body |= {"tools": tools, "tool_choice": "auto", "parallel_tool_calls": True}
@@ -105,7 +108,7 @@ class Decoder:
                 self._end(Usage(), batch)
             return
         try:
-            handle = _HANDLERS.get(event.get("type") or name.decode(errors="replace"))
+            handle = _HANDLERS.get(event.get("type") or _named(name, event))
             if handle is not None:
                 handle(self, event, batch)
         except UNREADABLE:
@@ -291,6 +294,11 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.incomplete": Decoder._incomplete,
     "error": Decoder._error,
 }
+
+
+def _named(name: bytes, event: Item) -> str:
+    """What an event is that does not say so itself; gateways tell of an error as Chat Completions do."""
+    return name.decode(errors="replace") or ("error" if event.get("error") else "")
 
 
 def _written(call: Item) -> str:

@@ -181,7 +181,12 @@ class Transport(httpx2.AsyncBaseTransport):
         origin = (url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
         while idle := self._idle.get(origin):
             connection = idle.pop()
-            if await connection.ready():
+            try:
+                ready = await connection.ready()
+            except BaseException:  # given up meanwhile: nobody else has it
+                connection.abort()
+                raise
+            if ready:
                 return connection
             connection.abort()
         return Connection(await self._connect(origin, request.extensions.get("timeout", {}).get("connect")), origin)

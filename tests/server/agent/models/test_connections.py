@@ -122,6 +122,20 @@ async def test_a_connection_whose_answer_never_ends_is_not_used() -> None:
     assert server.connections == 2
 
 
+async def test_given_up_while_the_last_answer_ends_it_leaves_no_connection_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transport, "MOMENT", 60.0)
+    async with scripted(Reply([STREAM, Hold()]), rest=says("Hi.")) as (server, model):
+        assert await ask(model) == HI
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, model)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        await server.until(lambda it: len(it.left) == 1)
+    assert len(server.posts) == 1
+
+
 async def test_so_many_connections_are_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "KEPT", 2)
     gates = [Hold() for _ in range(4)]

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from tests.server.agent.models.asking import ask, sampling, scripted
+from tests.server.agent.models.asking import ask, sampling, scripted, user
 from tests.support.mock_model import Reply, chats, failed, says, sse, wrong
 
 from threadloom.agent.history import message_item
@@ -177,3 +177,73 @@ async def test_json_that_is_no_answer_is_a_failure(wire_api: str, body: bytes, w
     async with scripted(Reply([body], headers=JSON), wire_api=wire_api) as (_, model):
         with pytest.raises(ModelError, match=words):
             await ask(model)
+
+
+# ── reasoning that somebody else has sealed ───────────────────────────────────────────────────────────────────────────
+
+
+def thought(seal: str) -> Any:
+    return {"type": "reasoning", "summary": [], "encrypted_content": seal}
+
+
+def seals(body: Any) -> list[str]:
+    """The sealed reasoning in a request."""
+    return [it["encrypted_content"] for it in body["input"] if it.get("type") == "reasoning"]
+
+
+STRANGE = [
+    wrong(400, "The encrypted content gAAA...x could not be verified. Reason: it could not be decrypted or parsed."),
+    wrong(400, "Organization did not match the target organization.", code="invalid_encrypted_content"),
+]
+
+
+@pytest.mark.parametrize("refusal", STRANGE)
+async def test_reasoning_that_a_server_cannot_open_is_left_out_from_then_on_and_no_other(refusal: Reply) -> None:
+    before = [thought("old"), message_item("A cat.")]
+    async with scripted(refusal, says("Hm."), says("Two.")) as (server, model):
+        assert TextDelta("Hm.") in await ask(model, sampling(*before, user("Why?")))
+        await ask(model, sampling(*before, user("Why?"), thought("new"), message_item("Hm."), user("And?")))
+    assert [seals(body) for body in server.bodies] == [["old"], [], ["new"]]
+    assert ["reasoning" in body for body in server.bodies] == [True, True, True]
+
+
+async def test_a_refusal_of_it_where_there_is_none_is_told() -> None:
+    async with scripted(rest=STRANGE[1]) as (server, model):
+        with pytest.raises(ModelError, match="Organization did not match"):
+            await ask(model)
+    assert len(server.posts) == 1
+
+
+# ── instructions that have to come first ──────────────────────────────────────────────────────────────────────────────
+
+MISPLACED = [
+    wrong(400, "Chat template error: System message must be at the beginning."),
+    wrong(500, "system message must be at the beginning"),
+    wrong(400, "Unexpected message role."),
+]
+
+
+@pytest.mark.parametrize("refusal", MISPLACED)
+async def test_a_model_that_takes_instructions_first_alone_gets_them_first_from_then_on(refusal: Reply) -> None:
+    told: Any = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Hurry."}]}
+    asked = sampling(user("One?"), message_item("One."), told, user("Two?"), instructions=["You weave.", "In Latin."])
+    async with scripted(refusal, chats("Hm."), chats("Two."), wire_api="chat") as (server, model):
+        assert TextDelta("Hm.") in await ask(model, asked)
+        await ask(model, asked)
+    before, after, later = [[it["role"] for it in body["messages"]] for body in server.bodies]
+    assert before == ["system", "user", "assistant", "system", "user"]
+    assert after == later == ["system", "user", "assistant", "user"]
+    assert server.bodies[1]["messages"][0]["content"] == "You weave.\n\nIn Latin.\n\nHurry."
+    async with scripted(refusal, says("Hm."), says("Two.")) as (server, model):
+        assert TextDelta("Hm.") in await ask(model, asked)
+        await ask(model, asked)
+    assert ["instructions" in body for body in server.bodies] == [False, True, True]
+    assert server.bodies[1]["instructions"] == "You weave.\n\nIn Latin.\n\nHurry."
+    assert [it["role"] for it in server.bodies[1]["input"]] == ["user", "assistant", "user"]
+
+
+async def test_a_server_that_takes_them_nowhere_is_asked_once_more_and_no_more() -> None:
+    async with scripted(rest=MISPLACED[0]) as (server, model):
+        with pytest.raises(ModelError, match="must be at the beginning"):
+            await ask(model)
+    assert len(server.posts) == 2

@@ -10,6 +10,8 @@ from tests.support.mock_model import chats, mock_model, says
 
 from threadloom import __version__
 from threadloom.agent.models import chat, responses
+from threadloom.agent.models.limits import within
+from threadloom.agent.models.provider import Provider
 from threadloom.agent.sampling import Item, Sampling
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
@@ -267,3 +269,29 @@ def test_building_a_request_leaves_the_history_as_it_is() -> None:
     responses.request(sampling(*history))
     chat.request(sampling(*history))
     assert history == LOOKED
+
+
+UNREADABLE = [
+    pytest.param('{"plan": [', '{"input":"{\\"plan\\": ["}', id="cut short"),
+    pytest.param("[1]", '{"input":"[1]"}', id="no object"),
+    pytest.param("", "{}", id="nothing"),
+    pytest.param('{"at":1}', '{"at":1}', id="an object"),
+]
+
+
+@pytest.mark.parametrize(("written", "sent"), UNREADABLE)
+async def test_arguments_that_a_server_could_not_read_are_sent_as_an_object(written: str, sent: str) -> None:
+    # Ollama and vLLM read those of past calls, and refuse every request with one that is no object in it.
+    asked = sampling(user("look"), CALL | {"arguments": written}, OUTPUT)
+    async with mock_model(says("Hi."), chats("Hi.")) as server:
+        for wire_api in ("responses", "chat"):
+            async with remote(server.url, wire_api=wire_api) as model:
+                await ask(model, asked)
+    [response, completion] = server.bodies
+    assert response["input"][1]["arguments"] == sent
+    assert completion["messages"][1]["tool_calls"][0]["function"]["arguments"] == sent
+
+
+def test_openai_gets_what_its_model_wrote() -> None:
+    asked = sampling(user("look"), CALL | {"arguments": "[1"}, OUTPUT)
+    assert within(asked, Provider("openai")).history[1]["arguments"] == "[1"

@@ -233,6 +233,13 @@ FAILURES = [
     pytest.param({"type": "error", "code": "server_error", "message": "Oh."}, "Oh.", "internalServerError", True),
     pytest.param({"type": "error", "error": {"message": "Oh."}}, "Oh.", "other", True, id="an error inside an error"),
     pytest.param(
+        {"error": {"message": "Too long.", "code": "context_length_exceeded"}},
+        "Too long.",
+        "contextWindowExceeded",
+        False,
+        id="as Chat Completions have it",
+    ),
+    pytest.param(
         {"type": "response.completed", "response": {"status": "failed", "error": {"message": "Oh."}}},
         "Oh.",
         "other",
