@@ -39,6 +39,9 @@ _TOO_LONG: Final = re.compile(
 _NO_REASONING: Final = re.compile(r"reasoning|encrypted|\binclude\b['\"` ]*(is|:|$)", re.IGNORECASE)
 # What the templates of some models say of instructions that are not the first thing, or come in a role of their own.
 _OUT_OF_PLACE: Final = re.compile(r"system message must be|unexpected message role|role.{1,20}developer", re.IGNORECASE)
+_THOUGHTS: Final = re.compile(
+    r"reasoning_content.*(passed back|missing|required)|missing.*reasoning_content", re.I | re.S
+)
 _SEALED: Final = re.compile(r"invalid_encrypted_content|encrypted content\b.*\bcould not be", re.IGNORECASE | re.DOTALL)
 _PICTURE: Final = re.compile(r"image|multi-?modal|vision\b", re.IGNORECASE)
 _WAIT: Final = re.compile(
@@ -70,6 +73,7 @@ class Failure(Exception):
         self.no_such_page = False  # the server has other pages, perhaps
         self.no_reasoning = False  # the model, or its server, knows nothing of reasoning
         self.out_of_place = False  # it takes instructions at the very beginning alone
+        self.wants_thoughts = False  # it takes nothing of the model's without what had led to it
         self.no_key = False  # it cannot open reasoning that somebody else has sealed
         self.no_pictures = False  # it does not take those that it was shown
 
@@ -103,7 +107,11 @@ def refused(status: int, body: object, after: float | None) -> Failure:
     failure.no_such_page = status in (404, 405, 501) and not of_model and not failure.no_pictures
     failure.out_of_place = status in (400, 422, 500) and _OUT_OF_PLACE.search(text) is not None
     failure.no_key = status in (400, 422) and _SEALED.search(f"{error.get('code')}: {text}") is not None
-    disliked = not failure.no_key and _NO_REASONING.search(f"{error.get('param')}: {text}") is not None
+    failure.wants_thoughts = status in (400, 422) and _THOUGHTS.search(text) is not None
+    disliked = (
+        not (failure.no_key or failure.wants_thoughts)
+        and _NO_REASONING.search(f"{error.get('param')}: {text}") is not None
+    )
     failure.no_reasoning = status in (400, 422) and disliked and failure.info == "badRequest"
     return failure
 

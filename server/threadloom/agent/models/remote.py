@@ -46,6 +46,7 @@ class Remote:
         self._unreasoning: set[str] = set()  # models that take no word about reasoning
         self._unseen: set[int] = set()  # pictures that the server did not take
         self._instructs_first = False  # it takes instructions at the very beginning alone
+        self._wants_thoughts = False  # it takes nothing of the model's without what had led to it
         self._strange: set[int] = set()  # reasoning that the server cannot open
 
     async def warm(self) -> None:
@@ -136,6 +137,9 @@ class Remote:
             return answer
         if not self._proven and refusal.no_such_page:
             return await self._ask_in_chat(sampling, refusal)
+        if refusal.wants_thoughts and not self._wants_thoughts:
+            self._wants_thoughts = True
+            return await self._post(sampling, self._wire_api)
         if refusal.out_of_place and not self._instructs_first:
             answer = await self._post(sampling, self._wire_api, first=True)
             self._instructs_first = True
@@ -170,7 +174,7 @@ class Remote:
         sampling = instructed_first(sampling) if first else sampling
         if wire_api == "chat":
             # The model of our own may say little at a time, as its users are told: that is no failure.
-            page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning)
+            page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning, thoughts=self._wants_thoughts)
             decoder = chat.Decoder(capped=self.provider.embedded)
         else:
             page, body = responses.PAGE, responses.request(sampling, reasoning=reasoning, first=first)
