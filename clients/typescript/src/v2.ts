@@ -4157,8 +4157,8 @@ export interface ThreadResumeInitialTurnsPageParams {
  *
  * With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
  * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
- * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
- * it hold from the next turn on.
+ * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings,
+ * instructions and configuration in it hold from the next turn on.
  */
 export interface ThreadResumeParams {
   threadId: string;
@@ -5289,8 +5289,8 @@ export interface Methods {
    *
    * With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
    * requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
-   * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
-   * it hold from the next turn on.
+   * and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings,
+   * instructions and configuration in it hold from the next turn on.
    */
   "thread/resume": { params: ThreadResumeParams; result: ThreadResumeResponse };
   /** Take a turn and all later ones out of the history of a thread. Files stay as they are. */

@@ -15,7 +15,6 @@ _ROOTS = "The roots are `cwd` and the `writableRoots` of the sandbox policy."
 _STYLE = "It is kept and told, but the model is not instructed by it."
 _TEST = "Exists only for Codex's own tests."
 _DAYBREAK = "A switch of OpenAI's own clients."
-_VOICES = "The instructions that a thread was born with, or forked with, stay."
 _PREDICTION = "The server does not guess what a person will say next."
 
 # A method → its members that have no effect.
@@ -38,8 +37,6 @@ IGNORED: Final[Mapping[str, Mapping[str, str]]] = {
         "projectId": "There are no projects.",
     },
     "thread/resume": {
-        "baseInstructions": _VOICES,
-        "developerInstructions": _VOICES,
         "personality": _STYLE,
         "runtimeWorkspaceRoots": _ROOTS,
     },
@@ -71,7 +68,6 @@ IGNORED: Final[Mapping[str, Mapping[str, str]]] = {
         "responsesapiClientMetadataPatch": _METADATA,
         "rootTurnId": _METADATA,
         "runtimeWorkspaceRoots": _ROOTS,
-        "serviceTierForTurn": "`serviceTier` holds for this turn and later ones.",
         "turnTrigger": _METADATA,
     },
     "turn/steer": {"responsesapiClientMetadata": _METADATA, "responsesapiClientMetadataPatch": _METADATA},

@@ -105,8 +105,8 @@ class ThreadResumeParams(Params):
 
     With `sinceSeq` the notifications that were missed follow the answer, each with its own `seq`, then pending
     requests, then live ones: no gap, nothing twice. `descendants` does the same for owned threads by their ids,
-    and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings in
-    it hold from the next turn on.
+    and one that was born since and is not named there is heard from its birth; `false` leaves them out. Settings,
+    instructions and configuration in it hold from the next turn on.
     """
 
     thread_id: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from threadloom.agent.models.chat_history import messages
+from threadloom.agent.models.chat_history import messages, thought_item
 from threadloom.agent.models.decoding import UNREADABLE, arguments, call_id, count, parsed, string, unreadable
 from threadloom.agent.models.failure import Failure, disconnected, told
 from threadloom.agent.sampling import (
@@ -28,11 +28,11 @@ _SHORT: Final = {
 }
 
 
-def request(sampling: Sampling, *, reasoning: bool = True) -> dict[str, Any]:
-    """The body of the request."""
+def request(sampling: Sampling, *, reasoning: bool = True, thoughts: bool = False) -> dict[str, Any]:
+    """The body of the request; few servers take `thoughts` back, and those want all of them."""
     body: dict[str, Any] = {
         "model": sampling.model,
-        "messages": messages(sampling.instructions, sampling.history),
+        "messages": messages(sampling.instructions, sampling.history, thoughts=thoughts),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -63,6 +63,7 @@ class Decoder:
         self._finish: str | None = None
         self._usage = Usage()
         self._spoke = False
+        self._thoughts: list[str] = []  # that led to what comes next
 
     def take(self, name: bytes, data: bytes, batch: list[ModelEvent]) -> None:
         """Add what a chunk says. Raises `Failure` where it says that there will be no answer."""
@@ -104,12 +105,20 @@ class Decoder:
 
     def _delta(self, delta: Item, batch: list[ModelEvent]) -> None:
         if text := string(delta.get("reasoning_content") or delta.get("reasoning")):
+            self._thoughts.append(text)
             batch.append(ReasoningDelta(text))
         if text := string(delta.get("content") or delta.get("refusal")):
             self._spoke = True
+            if self._thoughts:
+                self._thought(batch)
             batch.append(TextDelta(text))
         for piece in delta.get("tool_calls") or ():
             self._call(piece)
+
+    def _thought(self, batch: list[ModelEvent]) -> None:
+        """Thoughts are whole once something follows them."""
+        text, self._thoughts = "".join(self._thoughts), []
+        batch.append(ItemDone(thought_item(text)))
 
     def _call(self, piece: Item) -> None:
         """A call begins where a place is new, or where another id comes for one that is not."""
@@ -130,6 +139,8 @@ class Decoder:
             raise Failure(short)
         if self._spoke:
             batch.append(ItemDone())
+        if self._thoughts:
+            self._thought(batch)
         batch += [ToolCall(call_id(it["id"]), it["name"], it["arguments"]) for it in self._calls if it["name"]]
         self.done = True
         batch.append(Done(self._usage))

@@ -11,9 +11,14 @@ from threadloom.agent.sampling import Item
 Message = dict[str, Any]
 
 
-def messages(instructions: Sequence[str], history: Sequence[Item]) -> list[Message]:
-    """Instructions and history. Reasoning stays behind: these servers have no place for it."""
-    writer = _Writer()
+def thought_item(text: str) -> Item:
+    """What a model has thought, where its server shows it: for that kind of server alone."""
+    return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text}]}
+
+
+def messages(instructions: Sequence[str], history: Sequence[Item], *, thoughts: bool = False) -> list[Message]:
+    """Instructions and history. Reasoning stays behind, unless it is wanted: most servers have no place for it."""
+    writer = _Writer(thoughts)
     for text in instructions:
         writer.system(text)
     for item in history:
@@ -22,7 +27,9 @@ def messages(instructions: Sequence[str], history: Sequence[Item]) -> list[Messa
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, thoughts: bool) -> None:
+        self._thoughts = thoughts
+        self._thought = ""  # that led to what the agent says or does next
         self._messages: list[Message] = []
         self._seen: list[Message] = []  # images in the outputs of tools, which may hold text alone
 
@@ -45,7 +52,10 @@ class _Writer:
             case "message", "developer" | "system":
                 self.system(text_of(item.get("content")))
             case "message", _:
+                self._thought = ""
                 self._messages.append({"role": "user", "content": _content(item.get("content"))})
+            case "reasoning", _:
+                self._thought = text_of(item.get("content"))
             case "function_call", _:
                 self._call(item)
             case "function_call_output", _:
@@ -57,7 +67,9 @@ class _Writer:
         return self._messages
 
     def _assistant(self) -> Message:
-        self._messages.append({"role": "assistant", "content": None})
+        thought, self._thought = self._thought, ""
+        told = {"reasoning_content": thought} if self._thoughts else {}
+        self._messages.append({"role": "assistant", "content": None, **told})
         return self._messages[-1]
 
     def _call(self, item: Item) -> None:

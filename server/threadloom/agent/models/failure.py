@@ -37,8 +37,13 @@ _TOO_LONG: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_REASONING: Final = re.compile(r"reasoning|encrypted|\binclude\b['\"` ]*(is|:|$)", re.IGNORECASE)
+# Members of a request that nobody has asked for: some servers, or models of theirs, refuse what they do not know.
+_OPTIONAL: Final = re.compile(r"\b(?:parallel_tool_calls|prompt_cache_key|stream_options)\b")
 # What the templates of some models say of instructions that are not the first thing, or come in a role of their own.
 _OUT_OF_PLACE: Final = re.compile(r"system message must be|unexpected message role|role.{1,20}developer", re.IGNORECASE)
+_THOUGHTS: Final = re.compile(
+    r"reasoning_content.*(passed back|missing|required)|missing.*reasoning_content", re.I | re.S
+)
 _SEALED: Final = re.compile(r"invalid_encrypted_content|encrypted content\b.*\bcould not be", re.IGNORECASE | re.DOTALL)
 _PICTURE: Final = re.compile(r"image|multi-?modal|vision\b", re.IGNORECASE)
 _WAIT: Final = re.compile(
@@ -69,7 +74,9 @@ class Failure(Exception):
         self.status = status
         self.no_such_page = False  # the server has other pages, perhaps
         self.no_reasoning = False  # the model, or its server, knows nothing of reasoning
+        self.unknown: frozenset[str] = frozenset()  # members of the request that it could do without
         self.out_of_place = False  # it takes instructions at the very beginning alone
+        self.wants_thoughts = False  # it takes nothing of the model's without what had led to it
         self.no_key = False  # it cannot open reasoning that somebody else has sealed
         self.no_pictures = False  # it does not take those that it was shown
 
@@ -101,9 +108,15 @@ def refused(status: int, body: object, after: float | None) -> Failure:
     of_model = failure.info == "modelNotFound" or error.get("param") == "model" or "model" in text.lower()
     failure.no_pictures = status in (400, 404, 415, 422, 500) and _of_pictures(error, text)
     failure.no_such_page = status in (404, 405, 501) and not of_model and not failure.no_pictures
+    if status in (400, 422):
+        failure.unknown = frozenset(_OPTIONAL.findall(f"{error.get('param')}: {text}"))
     failure.out_of_place = status in (400, 422, 500) and _OUT_OF_PLACE.search(text) is not None
     failure.no_key = status in (400, 422) and _SEALED.search(f"{error.get('code')}: {text}") is not None
-    disliked = not failure.no_key and _NO_REASONING.search(f"{error.get('param')}: {text}") is not None
+    failure.wants_thoughts = status in (400, 422) and _THOUGHTS.search(text) is not None
+    disliked = (
+        not (failure.no_key or failure.wants_thoughts)
+        and _NO_REASONING.search(f"{error.get('param')}: {text}") is not None
+    )
     failure.no_reasoning = status in (400, 422) and disliked and failure.info == "badRequest"
     return failure
 

@@ -45,7 +45,9 @@ class Remote:
         self._proven = provider.wire_api == "chat"  # it has answered in it: a page that is missing now is a mishap
         self._unreasoning: set[str] = set()  # models that take no word about reasoning
         self._unseen: set[int] = set()  # pictures that the server did not take
+        self._unknown: dict[str, frozenset[str]] = {}  # members of a request that models know nothing of
         self._instructs_first = False  # it takes instructions at the very beginning alone
+        self._wants_thoughts = False  # it takes nothing of the model's without what had led to it
         self._strange: set[int] = set()  # reasoning that the server cannot open
 
     async def warm(self) -> None:
@@ -125,30 +127,39 @@ class Remote:
     # ── asking ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _ask(self, sampling: Sampling) -> tuple[Reply, Decoding]:
-        """One request; a second one only where the server does not understand the first, and then never again so."""
-        sampling = without(sampling, self._strange)
-        try:
-            answer = await self._post(sampling, self._wire_api)
-        except Failure as failure:
-            refusal = failure
-        else:
-            self._proven = True
-            return answer
-        if not self._proven and refusal.no_such_page:
-            return await self._ask_in_chat(sampling, refusal)
-        if refusal.out_of_place and not self._instructs_first:
-            answer = await self._post(sampling, self._wire_api, first=True)
-            self._instructs_first = True
-            return answer
-        if refusal.no_key and (strange := sealed(sampling.history)):
-            answer = await self._post(without(sampling, strange), self._wire_api)
-            self._strange |= strange
-            return answer
+        """One request; another one only where the server does not understand it, and then never again so."""
+        while True:
+            try:
+                answer = await self._post(sampling, self._wire_api)
+            except Failure as failure:
+                refusal = failure
+            else:
+                self._proven = True
+                return answer
+            if not self._proven and refusal.no_such_page:
+                return await self._ask_in_chat(sampling, refusal)
+            if not self._learns(refusal, sampling):
+                break
         if refusal.no_reasoning and sampling.model not in self._unreasoning:
             answer = await self._post(sampling, self._wire_api, reasoning=False)
             self._unreasoning.add(sampling.model)
             return answer
         raise refusal
+
+    def _learns(self, refusal: Failure, sampling: Sampling) -> bool:
+        """Whether there is another way to ask: from now on it is asked in that one."""
+        unknown = self._unknown.get(sampling.model, frozenset())
+        if not refusal.unknown <= unknown:
+            self._unknown[sampling.model] = unknown | refusal.unknown
+        elif refusal.wants_thoughts and not self._wants_thoughts:
+            self._wants_thoughts = True
+        elif refusal.out_of_place and not self._instructs_first:
+            self._instructs_first = True
+        elif refusal.no_key and (strange := sealed(sampling.history) - self._strange):
+            self._strange |= strange
+        else:
+            return False
+        return True
 
     async def _ask_in_chat(self, sampling: Sampling, refusal: Failure) -> tuple[Reply, Decoding]:
         try:
@@ -157,24 +168,26 @@ class Remote:
             if failure.no_such_page:
                 raise refusal from None
             self._wire_api, self._proven = "chat", True
-            raise
+            if not self._learns(failure, sampling):
+                raise
+            return await self._ask(sampling)
         self._wire_api, self._proven = "chat", True
         return answer
 
-    async def _post(
-        self, sampling: Sampling, wire_api: str, *, reasoning: bool = True, first: bool = False
-    ) -> tuple[Reply, Decoding]:
+    async def _post(self, sampling: Sampling, wire_api: str, *, reasoning: bool = True) -> tuple[Reply, Decoding]:
         decoder: Decoding
         reasoning = reasoning and sampling.model not in self._unreasoning
-        first = first or self._instructs_first
-        sampling = instructed_first(sampling) if first else sampling
+        first = self._instructs_first
+        sampling = without(instructed_first(sampling) if first else sampling, self._strange)
         if wire_api == "chat":
             # The model of our own may say little at a time, as its users are told: that is no failure.
-            page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning)
+            page, body = chat.PAGE, chat.request(sampling, reasoning=reasoning, thoughts=self._wants_thoughts)
             decoder = chat.Decoder(capped=self.provider.embedded)
         else:
             page, body = responses.PAGE, responses.request(sampling, reasoning=reasoning, first=first)
             decoder = responses.Decoder()
+        for name in self._unknown.get(sampling.model, ()):
+            body.pop(name, None)
         reply = await self._client.post(page, orjson.dumps(body))
         if reply.kind == "text/html":
             await reply.close(whole=False)

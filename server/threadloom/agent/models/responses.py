@@ -42,7 +42,7 @@ def request(sampling: Sampling, *, reasoning: bool = True, first: bool = False) 
     said = [] if first else sampling.instructions
     body: dict[str, Any] = {
         "model": sampling.model,
-        "input": [*map(_instruction, said), *map(_sent, sampling.history)],
+        "input": [*map(_instruction, said), *(_sent(it) for it in sampling.history if not _elsewhere(it))],
         "stream": True,
         "store": False,
     }
@@ -70,6 +70,11 @@ _TIERS: Final = {"fast": "priority"}  # what people call it → what the API cal
 
 def _instruction(text: str) -> Item:
     return {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
+
+
+def _elsewhere(item: Item) -> bool:
+    """Whether it is what a model has thought that was asked in Chat Completions."""
+    return item.get("type") == "reasoning" and not (item.get("id") or item.get("encrypted_content"))
 
 
 def _sent(item: Item) -> Item:

@@ -10,6 +10,7 @@ from tests.server.agent.models.asking import decoded
 from tests.support.mock_model import chunk, sse
 
 from threadloom.agent.models import chat
+from threadloom.agent.models.chat_history import thought_item
 from threadloom.agent.models.failure import Failure
 from threadloom.agent.sampling import Done, ItemDone, ModelEvent, ReasoningDelta, TextDelta, ToolCall, Usage
 
@@ -62,7 +63,14 @@ DIALECTS = [
     ),
     pytest.param(
         [chunk(reasoning_content="Hm."), chunk(reasoning="So."), chunk(content="Hi."), chunk("stop")],
-        [ReasoningDelta("Hm."), ReasoningDelta("So."), TextDelta("Hi."), ItemDone(), NOTHING],
+        [
+            ReasoningDelta("Hm."),
+            ReasoningDelta("So."),
+            ItemDone(thought_item("Hm.So.")),
+            TextDelta("Hi."),
+            ItemDone(),
+            NOTHING,
+        ],
         id="thoughts",
     ),
     pytest.param(

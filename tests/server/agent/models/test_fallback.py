@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Any
 
+import orjson
 import pytest
 from tests.server.agent.models.asking import ask, sampling, scripted, user
 from tests.support.mock_model import Reply, chats, failed, says, sse, wrong
@@ -247,3 +248,44 @@ async def test_a_server_that_takes_them_nowhere_is_asked_once_more_and_no_more()
         with pytest.raises(ModelError, match="must be at the beginning"):
             await ask(model)
     assert len(server.posts) == 2
+
+
+# ── what a server does not know, and can do without ───────────────────────────────────────────────────────────────────
+
+FORBIDDEN = {"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options"]}]}
+UNKNOWN = [
+    (
+        wrong(400, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model."),
+        "parallel_tool_calls",
+    ),
+    (wrong(400, "Unrecognized request argument supplied: parallel_tool_calls"), "parallel_tool_calls"),
+    (Reply([orjson.dumps({"message": FORBIDDEN})], 422, {"content-type": "application/json"}), "stream_options"),
+]
+
+
+@pytest.mark.parametrize(("refusal", "name"), UNKNOWN)
+async def test_what_a_model_does_not_know_and_can_do_without_is_left_out_from_then_on(
+    refusal: Reply, name: str
+) -> None:
+    asked = sampling(tools=[{"type": "function", "name": "look", "parameters": {}}])
+    async with scripted(refusal, chats("One."), chats("Two."), wire_api="chat") as (server, model):
+        assert TextDelta("One.") in await ask(model, asked)
+        await ask(model, asked)
+    assert [name in body for body in server.bodies] == [True, False, False]
+    assert all(body["tools"] for body in server.bodies)
+
+
+async def test_one_thing_after_the_other_may_be_unknown_and_what_helps_nothing_is_told() -> None:
+    names = ["parallel_tool_calls", "stream_options"]
+    script = [wrong(400, f"Unknown parameter: {name}") for name in names]
+    async with scripted(*script, rest=wrong(400, "No stream_options!"), wire_api="chat") as (server, model):
+        with pytest.raises(ModelError, match="No stream_options"):
+            await ask(model, sampling())
+    assert len(server.posts) == 3
+
+
+async def test_a_server_may_turn_out_to_be_strange_in_several_ways() -> None:
+    script = [wrong(404, "Not Found"), UNKNOWN[2][0], MISPLACED[0], chats("Hi.")]
+    async with scripted(*script) as (server, model):
+        assert (await ask(model, sampling(instructions=["A.", "B."])))[0] == TextDelta("Hi.")
+    assert [it.path for it in server.posts] == ["/v1/responses", *["/v1/chat/completions"] * 3]

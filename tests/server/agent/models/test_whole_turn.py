@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.server.agent.models.asking import scripted
+from tests.server.agent.models.asking import sampling, scripted, user
 from tests.server.agent.stage import Doing, Gate, Scripted, Stage, named, said, shape
 from tests.support.mock_model import (
     Drop,
@@ -25,6 +25,8 @@ from tests.support.mock_model import (
 )
 
 from threadloom.agent.base import ToolResult
+from threadloom.agent.models import chat, responses
+from threadloom.agent.models.chat_history import thought_item
 from threadloom.agent.sampling import Done, ItemDone, ModelError, ReasoningDelta, Retrying, TextDelta, ToolCall, Usage
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I must look."}]}
@@ -240,3 +242,31 @@ async def test_two_reasonings_in_a_row_are_two_items() -> None:
     items = [it.item for it in stage.events("item/completed")]
     assert [getattr(it, "summary", None) for it in items] == [["So."], ["And."], None]
     assert stage.history == [said("hello"), SEALED, SEALED_2, said("Yes.", "assistant")]
+
+
+PASSED_BACK = [
+    "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    "Missing `reasoning_content` field in the assistant message at message index 2.",
+]
+
+
+@pytest.mark.parametrize("words", PASSED_BACK)
+async def test_a_server_that_wants_the_thoughts_of_its_model_back_gets_them(words: str) -> None:
+    thinks = [chunk(reasoning_content="I must "), chunk(reasoning_content="look.")]
+    asked = Reply([sse(*thinks, calling("look", '{"at":1}'), chunk("tool_calls"), names=False)])
+    script = asked, wrong(400, words), chats("A cat.")
+    async with scripted(*script, wire_api="chat") as (server, model):
+        stage = await Stage("What is there?", model, tools=LOOK).play()
+    assert stage.text == "A cat."
+    thought = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "I must look."}]}
+    assert stage.history[1:4] == [thought, CALLED, LOOKED]
+    given = [body["messages"][1].get("reasoning_content") for body in server.bodies[1:]]
+    assert given == [None, "I must look."]
+
+
+def test_what_was_thought_in_chat_is_for_chat_alone() -> None:
+    asked = sampling(user("Hi"), thought_item("Hm."), said("Hi.", "assistant"), user("And?"))
+    assert [it["type"] for it in responses.request(asked)["input"]] == ["message"] * 3
+    spoken = chat.request(asked)["messages"]
+    assert not any("reasoning_content" in it for it in spoken)
+    assert [it.get("reasoning_content") for it in chat.request(asked, thoughts=True)["messages"]] == [None, "Hm.", None]
