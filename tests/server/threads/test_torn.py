@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 import orjson
 import pytest
+from tests.server.threads.house import house
 from tests.server.threads.studio import Studio, studio
+from tests.support.conformance import Conformance
 from tests.support.counts import count
 from tests.support.crash_logs import check_index
+from tests.support.processes import server_home
 
 from threadloom.store import logfile, recovery
 from threadloom.store.rollout import Rollouts
@@ -200,3 +204,25 @@ async def test_a_thread_whose_settings_are_lost_may_do_nothing_that_nobody_has_a
         await loom.manager.knowledge.whole()
         settings = loom.manager.get(told.thread_id).state.rest.settings
     assert (settings.approval_policy, settings.sandbox_policy.type) == ("untrusted", "readOnly")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda log: log.write_bytes(b"?" * 99)], ids=["gone", "unreadable"])
+async def test_an_agent_goes_on_though_the_log_of_its_owner_is_lost(
+    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object]
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "spawn\n  spawn echo From below.\n  wait for agents\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    owners = {it["parentThreadId"]: it["id"] for it in started}
+    [log] = server_home(tmp_path).rglob(f"*{root}.jsonl")
+    damage(log)
+    (server_home(tmp_path) / "index.sqlite").unlink()
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        for agent in (child := owners[root], owners[child]):
+            await talk.ask("thread/resume", threadId=agent)
+            assert (await talk.turn(agent, "echo on"))["status"] == "completed"
+        await talk.refused("thread/resume", threadId=root)
+        for method in ("thread/archive", "thread/unarchive", "thread/close", "thread/delete"):
+            await talk.ask(method, threadId=child)
+        await talk.refused("thread/read", threadId=owners[child])
