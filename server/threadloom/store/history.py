@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from threadloom.log import logger
-from threadloom.store.base import StoreError
+from threadloom.store.base import Missing, StoreError
+from threadloom.store.codec import NoHeader, empty
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.rows import Base, Line
 
@@ -67,5 +68,15 @@ def before(opened: Opened, thread_id: str, seq: int) -> Base:
 def at(opened: Opened, rows: Sequence[tuple[str, int]]) -> list[Line]:
     """See `Store.lines`."""
     with ExitStack() as stack:
-        logs = {thread_id: opened(thread_id, stack) for thread_id in {it: None for it, _ in rows}}
-        return [logs[thread_id].at(offset) for thread_id, offset in rows]
+        logs = {thread_id: _found(opened, thread_id, stack) for thread_id in {it: None for it, _ in rows}}
+        found = [(logs[thread_id], offset) for thread_id, offset in rows]
+        return [empty(offset, 0) if log is None else log.at(offset) for log, offset in found]
+
+
+def _found(opened: Opened, thread_id: str, stack: ExitStack) -> StoredLog | None:
+    """A log, unless it is lost: what stands on it is told without it."""
+    try:
+        return opened(thread_id, stack)
+    except (Missing, NoHeader) as fault:
+        _log.warning("a log is lost that others refer to", thread=thread_id, reason=str(fault))
+        return None

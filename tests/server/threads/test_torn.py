@@ -17,6 +17,7 @@ from tests.support.conformance import Conformance
 from tests.support.counts import count
 from tests.support.crash_logs import check_index
 from tests.support.processes import server_home
+from tests.support.talk import text_of
 
 from threadloom.store import logfile, recovery
 from threadloom.store.rollout import Rollouts
@@ -206,7 +207,45 @@ async def test_a_thread_whose_settings_are_lost_may_do_nothing_that_nobody_has_a
     assert (settings.approval_policy, settings.sandbox_policy.type) == ("untrusted", "readOnly")
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda log: log.write_bytes(b"?" * 99)], ids=["gone", "unreadable"])
+LOST = pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda log: log.write_bytes(b"?" * 99)], ids=["gone", "unreadable"]
+)
+
+
+@LOST
+@pytest.mark.parametrize("index", [True, False])
+async def test_a_fork_goes_on_though_the_log_that_it_stands_on_is_lost(
+    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object], *, index: bool
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "echo one")
+        late = (await talk.ask("thread/fork", threadId=root))["thread"]["id"]
+        await talk.turn(late, "echo of the fork")
+        turn_id = await talk.begin(root, "echo Half a sentence.\nwait")
+        while "sentence." not in (await talk.until("item/agentMessage/delta"))["delta"]:
+            pass
+        amid = (await talk.ask("thread/fork", threadId=root))["thread"]["id"]
+        await talk.ask("turn/interrupt", threadId=root, turnId=turn_id)
+        await talk.until("turn/completed", threadId=root)
+        await talk.turn(amid, "echo of the fork")
+    [log] = server_home(tmp_path).rglob(f"*{root}.jsonl")
+    damage(log)
+    if not index:
+        (server_home(tmp_path) / "index.sqlite").unlink()
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        for it in (late, amid):
+            resumed = (await talk.ask("thread/resume", threadId=it))["thread"]
+            assert text_of(resumed["turns"][-1]) == "of the fork"
+            page = (await talk.ask("thread/items/list", threadId=it, sortDirection="desc"))["data"]
+            assert page[0]["item"]["text"] == "of the fork"
+            assert (await talk.turn(it, "echo on"))["status"] == "completed"
+            again = (await talk.ask("thread/fork", threadId=it))["thread"]["id"]
+            for made in (it, again):
+                await talk.ask("thread/delete", threadId=made)
+
+
+@LOST
 async def test_an_agent_goes_on_though_the_log_of_its_owner_is_lost(
     tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object]
 ) -> None:
