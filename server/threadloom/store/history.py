@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from threadloom.log import logger
 from threadloom.store.base import Missing, StoreError
-from threadloom.store.codec import NoHeader, empty
+from threadloom.store.codec import empty
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.rows import Base, Line
 
@@ -77,6 +77,6 @@ def _found(opened: Opened, thread_id: str, stack: ExitStack) -> StoredLog | None
     """A log, unless it is lost: what stands on it is told without it."""
     try:
         return opened(thread_id, stack)
-    except (Missing, NoHeader) as fault:
+    except Missing as fault:
         _log.warning("a log is lost that others refer to", thread=thread_id, reason=str(fault))
         return None

@@ -265,3 +265,23 @@ async def test_an_agent_goes_on_though_the_log_of_its_owner_is_lost(
         for method in ("thread/archive", "thread/unarchive", "thread/close", "thread/delete"):
             await talk.ask(method, threadId=child)
         await talk.refused("thread/read", threadId=owners[child])
+
+
+@LOST
+@pytest.mark.parametrize("method", ["thread/close", "thread/archive", "thread/delete"])
+async def test_a_tree_ends_though_the_log_of_an_agent_is_lost(
+    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object], method: str
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "spawn echo From below.\nand spawn echo Beside.\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    lost, beside = (it["id"] for it in started if it["parentThreadId"] == root)
+    [log] = server_home(tmp_path).rglob(f"*{lost}.jsonl")
+    damage(log)
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        await talk.ask(method, threadId=root)
+        listed = (await talk.ask("thread/list", sourceKinds=["subAgent"]))["data"]
+        assert [it["id"] for it in listed if it["id"] != lost] == [beside] * (method == "thread/close")
+        left = list(tmp_path.rglob(f"*{lost}*.jsonl"))  # noqa: ASYNC240 (a moment, in a test)
+        assert left == [log] * (log.exists() and method != "thread/delete")
