@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from threadloom.log import logger
 from threadloom.store.base import Missing, StoreError
@@ -13,6 +13,8 @@ from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.rows import Base, Line
 
 _log = logger(__name__)
+
+_told: Final[set[str]] = set()  # lost logs that this process has reported: whoever reads on meets them again and again
 
 Opened = Callable[[str, ExitStack], StoredLog]  # a log for reading, let go of with the stack
 
@@ -78,5 +80,7 @@ def _found(opened: Opened, thread_id: str, stack: ExitStack) -> StoredLog | None
     try:
         return opened(thread_id, stack)
     except Missing as fault:
-        _log.warning("a log is lost that others refer to", thread=thread_id, reason=str(fault))
+        if thread_id not in _told:
+            _told.add(thread_id)
+            _log.warning("a log is lost that others refer to", thread=thread_id, reason=str(fault))
         return None

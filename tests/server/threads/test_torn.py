@@ -19,7 +19,7 @@ from tests.support.crash_logs import check_index
 from tests.support.processes import server_home
 from tests.support.talk import text_of
 
-from threadloom.store import logfile, recovery
+from threadloom.store import history, logfile, recovery
 from threadloom.store.rollout import Rollouts
 from threadloom.store.rows import Line
 from threadloom.threads.replay import Replayed, fold
@@ -215,8 +215,16 @@ LOST = pytest.mark.parametrize(
 @LOST
 @pytest.mark.parametrize("index", [True, False])
 async def test_a_fork_goes_on_though_the_log_that_it_stands_on_is_lost(
-    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object], *, index: bool
+    tmp_path: Path,
+    conformance: Conformance,
+    damage: Callable[[Path], object],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    index: bool,
 ) -> None:
+    told: list[str] = []
+    warning = history._log.warning
+    monkeypatch.setattr(history._log, "warning", lambda words, **more: told.append(words) or warning(words, **more))
     async with house(tmp_path, conformance) as home, home.talking() as talk:
         root = (await talk.start())["id"]
         await talk.turn(root, "echo one")
@@ -243,6 +251,7 @@ async def test_a_fork_goes_on_though_the_log_that_it_stands_on_is_lost(
             again = (await talk.ask("thread/fork", threadId=it))["thread"]["id"]
             for made in (it, again):
                 await talk.ask("thread/delete", threadId=made)
+    assert told.count("a log is lost that others refer to") == index
 
 
 @LOST
