@@ -258,7 +258,10 @@ class Store(Router, Protocol):
         ...
 
     def lines(self, rows: Sequence[tuple[str, int]]) -> list[Line]:
-        """The lines at (thread, offset), each read by its offset; a damaged one has no method, params or model."""
+        """The lines at (thread, offset), each read by its offset.
+
+        A damaged one, and one of a log that is lost, has no method, params or model.
+        """
         ...
 
     def remove(self, thread_id: str, *, purge: bool = False) -> None:

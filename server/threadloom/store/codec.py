@@ -9,7 +9,7 @@ import orjson
 
 from threadloom import seal
 from threadloom.digits import number
-from threadloom.store.base import StoreError
+from threadloom.store.base import Missing, StoreError
 from threadloom.store.rows import VERSION, Base, Header, Line
 
 BLOBS: Final = "blobs"  # the member that lists which values of a line lie out of it
@@ -20,7 +20,7 @@ _MEMBERS: Final = frozenset({"seq", "at", "method", "params", "model", BLOBS, se
 Restore = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
-class NoHeader(StoreError):
+class NoHeader(Missing):
     """A log begins with something else than its header, or with a damaged one."""
 
     def __init__(self, where: str, reason: str = "it is no log of a thread, or was never finished") -> None:

@@ -8,7 +8,7 @@ class StoreError(Exception):
 
 
 class Missing(StoreError):
-    """The log of a thread is gone."""
+    """The log of a thread is gone, or nothing can be made of it."""
 
 
 class Held(StoreError):

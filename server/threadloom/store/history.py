@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from threadloom.log import logger
-from threadloom.store.base import StoreError
+from threadloom.store.base import Missing, StoreError
+from threadloom.store.codec import empty
 from threadloom.store.eventlog import StoredLog, first_seq
 from threadloom.store.rows import Base, Line
 
 _log = logger(__name__)
+
+_told: Final[set[str]] = set()  # lost logs that this process has reported: whoever reads on meets them again and again
 
 Opened = Callable[[str, ExitStack], StoredLog]  # a log for reading, let go of with the stack
 
@@ -67,5 +70,17 @@ def before(opened: Opened, thread_id: str, seq: int) -> Base:
 def at(opened: Opened, rows: Sequence[tuple[str, int]]) -> list[Line]:
     """See `Store.lines`."""
     with ExitStack() as stack:
-        logs = {thread_id: opened(thread_id, stack) for thread_id in {it: None for it, _ in rows}}
-        return [logs[thread_id].at(offset) for thread_id, offset in rows]
+        logs = {thread_id: _found(opened, thread_id, stack) for thread_id in {it: None for it, _ in rows}}
+        found = [(logs[thread_id], offset) for thread_id, offset in rows]
+        return [empty(offset, 0) if log is None else log.at(offset) for log, offset in found]
+
+
+def _found(opened: Opened, thread_id: str, stack: ExitStack) -> StoredLog | None:
+    """A log, unless it is lost: what stands on it is told without it."""
+    try:
+        return opened(thread_id, stack)
+    except Missing as fault:
+        if thread_id not in _told:
+            _told.add(thread_id)
+            _log.warning("a log is lost that others refer to", thread=thread_id, reason=str(fault))
+        return None

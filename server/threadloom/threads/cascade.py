@@ -126,7 +126,7 @@ class Cascade:
     def sealed(self, order: list[str], spared: str | None = None) -> Iterator[dict[str, Thread]]:
         """No new work from here on, from the top down, and what runs is told to stop, but for the turn that asks.
 
-        What is left takes work again. One below whose log is gone keeps nothing from ending.
+        What is left takes work again. One below whose log is lost keeps nothing from ending.
         """
         live: dict[str, Thread] = {}
         try:

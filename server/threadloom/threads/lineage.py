@@ -28,9 +28,11 @@ class Lineage:
         return found.owner if found else None
 
     def origin(self, thread_id: str) -> list[str]:
-        """A thread and its owners, up to the root."""
+        """A thread and its owners, up to the root; or up to where the log of one is lost."""
         owner = self.parent(thread_id)
-        return [thread_id] if owner is None else [thread_id, *self.origin(owner)]
+        if owner is None or not self._manager.exists(owner):
+            return [thread_id]
+        return [thread_id, *self.origin(owner)]
 
     def depth(self, thread_id: str) -> int:
         """How many owners a thread has above it."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 import orjson
 import pytest
+from tests.server.threads.house import house
 from tests.server.threads.studio import Studio, studio
+from tests.support.conformance import Conformance
 from tests.support.counts import count
 from tests.support.crash_logs import check_index
+from tests.support.processes import server_home
+from tests.support.talk import text_of
 
-from threadloom.store import logfile, recovery
+from threadloom.store import history, logfile, recovery
 from threadloom.store.rollout import Rollouts
 from threadloom.store.rows import Line
 from threadloom.threads.replay import Replayed, fold
@@ -200,3 +205,92 @@ async def test_a_thread_whose_settings_are_lost_may_do_nothing_that_nobody_has_a
         await loom.manager.knowledge.whole()
         settings = loom.manager.get(told.thread_id).state.rest.settings
     assert (settings.approval_policy, settings.sandbox_policy.type) == ("untrusted", "readOnly")
+
+
+LOST = pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda log: log.write_bytes(b"?" * 99)], ids=["gone", "unreadable"]
+)
+
+
+@LOST
+@pytest.mark.parametrize("index", [True, False])
+async def test_a_fork_goes_on_though_the_log_that_it_stands_on_is_lost(
+    tmp_path: Path,
+    conformance: Conformance,
+    damage: Callable[[Path], object],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    index: bool,
+) -> None:
+    told: list[str] = []
+    warning = history._log.warning
+    monkeypatch.setattr(history._log, "warning", lambda words, **more: told.append(words) or warning(words, **more))
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "echo one")
+        late = (await talk.ask("thread/fork", threadId=root))["thread"]["id"]
+        await talk.turn(late, "echo of the fork")
+        turn_id = await talk.begin(root, "echo Half a sentence.\nwait")
+        while "sentence." not in (await talk.until("item/agentMessage/delta"))["delta"]:
+            pass
+        amid = (await talk.ask("thread/fork", threadId=root))["thread"]["id"]
+        await talk.ask("turn/interrupt", threadId=root, turnId=turn_id)
+        await talk.until("turn/completed", threadId=root)
+        await talk.turn(amid, "echo of the fork")
+    [log] = server_home(tmp_path).rglob(f"*{root}.jsonl")
+    damage(log)
+    if not index:
+        (server_home(tmp_path) / "index.sqlite").unlink()
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        for it in (late, amid):
+            resumed = (await talk.ask("thread/resume", threadId=it))["thread"]
+            assert text_of(resumed["turns"][-1]) == "of the fork"
+            page = (await talk.ask("thread/items/list", threadId=it, sortDirection="desc"))["data"]
+            assert page[0]["item"]["text"] == "of the fork"
+            assert (await talk.turn(it, "echo on"))["status"] == "completed"
+            again = (await talk.ask("thread/fork", threadId=it))["thread"]["id"]
+            for made in (it, again):
+                await talk.ask("thread/delete", threadId=made)
+    assert told.count("a log is lost that others refer to") == index
+
+
+@LOST
+async def test_an_agent_goes_on_though_the_log_of_its_owner_is_lost(
+    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object]
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "spawn\n  spawn echo From below.\n  wait for agents\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    owners = {it["parentThreadId"]: it["id"] for it in started}
+    [log] = server_home(tmp_path).rglob(f"*{root}.jsonl")
+    damage(log)
+    (server_home(tmp_path) / "index.sqlite").unlink()
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        for agent in (child := owners[root], owners[child]):
+            await talk.ask("thread/resume", threadId=agent)
+            assert (await talk.turn(agent, "echo on"))["status"] == "completed"
+        await talk.refused("thread/resume", threadId=root)
+        for method in ("thread/archive", "thread/unarchive", "thread/close", "thread/delete"):
+            await talk.ask(method, threadId=child)
+        await talk.refused("thread/read", threadId=owners[child])
+
+
+@LOST
+@pytest.mark.parametrize("method", ["thread/close", "thread/archive", "thread/delete"])
+async def test_a_tree_ends_though_the_log_of_an_agent_is_lost(
+    tmp_path: Path, conformance: Conformance, damage: Callable[[Path], object], method: str
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.turn(root, "spawn echo From below.\nand spawn echo Beside.\nwait for agents")
+        started = [it["params"]["thread"] for it in talk.heard("thread/started")]
+    lost, beside = (it["id"] for it in started if it["parentThreadId"] == root)
+    [log] = server_home(tmp_path).rglob(f"*{lost}.jsonl")
+    damage(log)
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        await talk.ask(method, threadId=root)
+        listed = (await talk.ask("thread/list", sourceKinds=["subAgent"]))["data"]
+        assert [it["id"] for it in listed if it["id"] != lost] == [beside] * (method == "thread/close")
+        left = list(tmp_path.rglob(f"*{lost}*.jsonl"))  # noqa: ASYNC240 (a moment, in a test)
+        assert left == [log] * (log.exists() and method != "thread/delete")
