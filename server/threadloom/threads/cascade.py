@@ -181,12 +181,14 @@ class Cascade:
         return taken
 
     async def interrupt(self, thread_id: str) -> None:
-        """The user ends the turns of all it owns, children first: what these report wakes nobody by itself."""
+        """The user ends the turns of a thread and of all it owns, all at once: none of them goes on with the end of
+        another, and what they report wakes nobody by itself.
+        """
         await self._manager.settled()
         below = reversed(self._manager.lineage.descendants(thread_id))  # those that would outlive it, too
-        live = [self._manager.loaded[it] for it in below if it in self._manager.loaded]
+        live = [self._manager.loaded[it] for it in (*below, thread_id) if it in self._manager.loaded]
         cut = [it for it in live if it.running is not None]
-        for owner in dict.fromkeys(it.owner for it in cut if it.owner is not None):
+        for owner in dict.fromkeys(it.owner for it in cut if it.id != thread_id and it.owner is not None):
             with suppress(StoreError):  # a full disk keeps nothing from being ended, and no report comes in then
                 self._manager.get(owner).queue.hold()
         for thread in cut:
