@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -18,6 +19,7 @@ from threadloom.agent.collab.validate import wait_timeout, waited_for
 from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom.threads.birth import Birth
+from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 
 
@@ -456,6 +458,52 @@ class Held:
     async def __call__(self, turn_id: str | None = None, grace: float = 2.0) -> None:
         self.asked.set()
         await self.let_go.wait()
+
+
+@pytest.mark.parametrize("tool", ["close_agent", "resume_agent", "send_input"])
+async def test_one_that_is_deleted_meanwhile_is_told_and_the_turn_goes_on(
+    troupe: Troupe, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    threads = troupe.home.threads
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    if tool == "resume_agent":
+        await troupe.close(agent)
+    settled, ended, gone = threads.settled, Thread.ended, list[str]()
+
+    async def go() -> None:
+        if not gone:
+            gone.append(agent)
+            await threads.moves.delete(agent)
+
+    async def meanwhile(thread_id: str | None = None) -> None:
+        await settled(thread_id)
+        await go()
+
+    async def waited(thread: Thread) -> None:
+        await ended(thread)
+        await go()
+
+    monkeypatch.setattr(threads, "settled", meanwhile)
+    monkeypatch.setattr(Thread, "ended", waited)
+    more = {"message": "m"} if tool == "send_input" else {}
+    text = await troupe.refused(root, tool, id=agent, **more)
+    assert gone == [agent]
+    assert agent in text
+    assert troupe.home.thread(root).running is not None
+
+
+async def test_one_whose_log_is_gone_is_told_and_the_turn_goes_on(troupe: Troupe) -> None:
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    await troupe.close(agent)
+    await troupe.home.threads.settled()
+    Path(troupe.view(agent).path).unlink()  # noqa: ASYNC240 (a moment, in a test)
+    for tool, more in (("read_agent", {}), ("resume_agent", {}), ("set_thread_note", {"note": "n"})):
+        assert agent in await troupe.refused(root, tool, id=agent, **more)
+    assert troupe.home.thread(root).running is not None
 
 
 async def test_without_a_tree_there_are_no_agents(troupe: Troupe) -> None:
