@@ -19,6 +19,7 @@ from threadloom.agent.collab.validate import wait_timeout, waited_for
 from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom.threads.birth import Birth
+from threadloom.threads.inputs import MAX_TEXT
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 
@@ -102,6 +103,17 @@ async def test_an_interrupt_ends_what_it_is_doing_first(troupe: Troupe) -> None:
     await troupe.at_rest(agent)
     assert turns(troupe, agent) == ["interrupted", "completed"]
     assert (await troupe.ask(root, "wait", ids=[agent]))["status"] == {agent: {"completed": "New."}}
+
+
+async def test_what_is_refused_interrupts_nothing(troupe: Troupe) -> None:
+    root = troupe.lead()
+    agent = await troupe.spawn(root)
+    running = troupe.home.thread(agent).running
+    text = await troupe.refused(root, "send_input", id=agent, message="x" * (MAX_TEXT + 1), interrupt=True)
+    assert text.startswith("Input exceeds the maximum length")
+    assert troupe.home.thread(agent).running is running
+    assert running is not None
+    assert not running.scope.cancel_called
 
 
 @pytest.mark.parametrize(
