@@ -10,7 +10,8 @@ import orjson
 import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.agent.collab.troupe import NOBODY, Troupe
-from tests.server.threads.house import words
+from tests.server.threads.house import Stubborn, words
+from tests.support.clocks import FakeClock
 from tests.support.talk import SECONDS
 
 from threadloom.agent.base import ToolResult
@@ -20,6 +21,7 @@ from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom.threads.birth import Birth
 from threadloom.threads.inputs import MAX_TEXT
+from threadloom.threads.stopping import GRACE, LAST
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 
@@ -391,6 +393,35 @@ async def test_a_close_takes_the_whole_subtree_children_first(troupe: Troupe) ->
     [item] = [it for it in troupe.items(kin.root) if it["tool"] == "closeAgent"]
     assert (item["status"], item["receiverThreadIds"]) == ("completed", [kin.child])
     assert item["agentsStates"] == {kin.child: {"status": "running", "message": None}}  # as it stood, as Codex has it
+
+
+async def test_what_is_not_seen_to_end_keeps_what_it_has_to_report(troupe: Troupe) -> None:
+    """The answer says nothing of the turn before, so that is still to be told; nor of the end, which is yet to come."""
+    clock = troupe.home.threads.cascade.clock = FakeClock()
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo One.", callback={"enabled": True})
+    queue = troupe.home.thread(root).queue
+    with anyio.fail_after(SECONDS):
+        while not queue.entries:
+            await checkpoint()
+    stubborn = troupe.home.threads._ground.agent = Stubborn()  # type: ignore[assignment]
+    thread, results = troupe.home.thread(agent), list[ToolResult]()
+    troupe.home.speak(agent, "go")
+
+    async def close() -> None:
+        results.append(await troupe.call(root, "close_agent", id=agent))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(close)
+        with anyio.fail_after(SECONDS):
+            while not thread.sealed:
+                await checkpoint()
+            await anyio.wait_all_tasks_blocked()
+        clock.move(GRACE + LAST)
+    stubborn.let_go.set()
+    [result] = results
+    assert orjson.loads(result.output)["closed"][0]["how"] == "unverified"
+    assert list(result.consumes) == []
 
 
 async def test_closing_twice_is_a_success(troupe: Troupe) -> None:
