@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import orjson
@@ -64,7 +64,7 @@ class Manager:
         tools: Mapping[str, Tool] | None = None,
         clock: Callable[[], int] = now,
         rules: Ruling = standard,
-        limits: Callable[[str], Agents] = lambda cwd: Agents(),
+        limits: Callable[[str, Mapping[str, Any]], Agents] = lambda cwd, own: Agents(),
         *,
         patient: bool = False,
     ) -> None:
@@ -182,8 +182,9 @@ class Manager:
         return Branch(self, thread_id)
 
     def limits(self, thread_id: str) -> Agents:
-        """How far the tree of a thread may grow."""
-        return self._limits(self.rest(thread_id).settings.cwd)
+        """How far the tree of a thread may grow: all of it as its root is configured."""
+        root = self.rest(self.lineage.origin(thread_id)[-1])
+        return self._limits(root.settings.cwd, root.config)
 
     # ── birth and life ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -358,7 +358,7 @@ async def test_a_resume_may_not_go_deeper_than_the_limit(troupe: Troupe) -> None
     child = await troupe.spawn(root)
     deep = await troupe.spawn(child)
     await troupe.close(deep)
-    troupe.home.threads._limits = lambda cwd: _Shallow()  # type: ignore[assignment]
+    troupe.home.threads._limits = lambda *of: _Shallow()  # type: ignore[assignment]
     assert await troupe.refused(root, "resume_agent", id=deep) == (
         f"The limit of 1 for the depth of agents (max_depth) is reached: {child} is at depth 1, "
         "and cannot own agents that run."
