@@ -17,6 +17,7 @@ from threadloom.events import Aside, line, model_line, record
 from threadloom.ids import uuid7
 from threadloom.log import logger
 from threadloom.store.base import Store, StoreError
+from threadloom.store.errors import Missing
 from threadloom.store.rows import Header, Row
 from threadloom.threads import outliving, say
 from threadloom.threads.answers import Answers
@@ -243,7 +244,11 @@ class Manager:
         """End the edge between a thread and its owner: with all that it owns, it is a tree of its own from now on."""
         root, ids = self.lineage.origin(thread_id)[-1], [*self.lineage.descendants(thread_id), thread_id]
         for it in ids:  # the edge last: where this is cut short, it is done again
-            thread = self.get(it)
+            try:
+                thread = self.get(it)
+            except Missing as fault:  # nothing of it can run
+                log.warning("a thread is passed over", thread=it, reason=str(fault))
+                continue
             before = thread.state.rest.thread.session_id
             with self.leases.needed(thread.store, thread_id, it):
                 freed = [{"@": "freed"}] if it == thread_id else []

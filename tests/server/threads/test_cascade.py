@@ -90,6 +90,23 @@ async def test_archiving_and_deleting_leave_it_alone_too(tmp_path: Path, conform
             await home.said(tree.below, "say 3 words")
 
 
+@pytest.mark.parametrize("method", ["thread/close", "thread/archive", "thread/delete"])
+async def test_a_log_that_is_gone_of_what_would_outlive_it_keeps_nothing_from_ending(
+    tmp_path: Path, conformance: Conformance, method: str
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        tree = Abandoning(home, (await talk.start())["id"])
+        await home.threads.knowledge.whole()  # from the next start on, nobody would list it
+        running = home.speak(tree.bound, "wait")
+        for it in map(home.thread, (tree.below, tree.free)):
+            home.threads.unload(it)
+            Path(str(it.state.rest.thread.path)).unlink()  # noqa: ASYNC240 (a moment, in a test)
+        await home.threads.settled()
+        await talk.ask(method, threadId=tree.root)
+        assert running.done.is_set()
+        assert home.threads.loaded == {}
+
+
 async def test_an_interrupt_of_all_ends_the_turns_of_what_would_outlive_a_close_too(
     tmp_path: Path, conformance: Conformance
 ) -> None:
