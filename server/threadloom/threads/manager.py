@@ -255,6 +255,7 @@ class Manager:
                 thread.emit(Aside([*freed, {"@": "thread", "set": {"session_id": thread_id}}]))
             if before != thread_id:  # else an earlier attempt came this far
                 self.leases.let_go(before, it)
+            self.observer.wake(it)
         self.trees.left(root, ids)
 
     def unload(self, thread: Thread) -> None:

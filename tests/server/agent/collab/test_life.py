@@ -284,6 +284,22 @@ async def test_a_word_of_the_user_ends_it(troupe: Troupe) -> None:
     assert (item["status"], item["agentsStates"]) == ("completed", {})
 
 
+async def test_one_that_leaves_the_tree_is_not_waited_for_any_longer(troupe: Troupe) -> None:
+    """It goes on without its owner, as a tree of its own: whoever waited for it would do so until its time is over."""
+    root = troupe.lead()
+    child = await troupe.spawn(root)
+    free = await troupe.spawn(child, on_parent_close="abandon")
+    waiting = Waiting(troupe, root, ids=[free])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waiting.run)
+        with anyio.fail_after(SECONDS):
+            while free not in troupe.home.threads.observer._waits:
+                await checkpoint()
+        await troupe.close(child)
+    assert waiting.answer == {"status": {free: "not_found"}, "timed_out": False}
+    assert troupe.home.thread(free).running is not None
+
+
 async def test_it_only_observes(troupe: Troupe) -> None:
     root = troupe.lead()
     agent = await troupe.spawn(root)
