@@ -76,6 +76,31 @@ async def test_a_child_that_was_killed_in_its_first_turn_has_ended(kin: Family, 
         assert after.manager.status(child.id) == "interrupted"
 
 
+async def test_a_close_that_has_cut_a_turn_is_told_where_its_process_went_before_its_end(kin: Family) -> None:
+    """The turn is over and a command of the child is not: nobody has heard of either yet, and somebody has to."""
+    parent = kin.root()
+    child = kin.child(parent, "hold x")
+    await kin.until(lambda: kin.voice.heard[child.id])
+    gate, usual = anyio.Event(), child.terminals.end_all
+
+    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+        await (gate.wait() if turn_id is None else usual(turn_id, grace))
+
+    child.terminals.end_all = end_all  # type: ignore[method-assign]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(kin.manager.cascade.close, child.id)
+        await kin.until(lambda: child.state.rest.last_end and child.ending is None)
+        async with killed(kin) as after:
+            await after.manager.upkeep.take_up()
+            await after.until(lambda: after.voice.heard[parent.id])
+            await after.quiet()
+            [heard] = after.voice.heard[parent.id]
+            assert child.id in heard
+            assert "cancelled" in heard
+            assert after.manager.status(child.id) == "shutdown"
+        gate.set()
+
+
 @pytest.mark.parametrize("order", KINDS)
 async def test_what_a_child_was_spawned_for_is_begun_where_its_process_went_before(
     kin: Family, order: dict[str, Any]
