@@ -300,6 +300,21 @@ async def test_who_watches_a_tree_hears_what_changes_in_it(tmp_path: Path, confo
                     break
 
 
+async def test_who_watched_a_tree_hears_no_more_of_it_after_the_word_for_that_be_it_loaded_or_not(
+    tmp_path: Path, conformance: Conformance
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk, home.talking() as other:
+        root = home.born()
+        await talk.ask("thread/tree", threadId=root, subscribe=True)
+        home.threads.unload(home.thread(root))
+        assert await talk.ask("thread/unsubscribe", threadId=root) == {"status": "notLoaded"}
+        await other.ask("thread/tree", threadId=root, subscribe=True)
+        await other.ask("thread/note/set", threadId=root, note="seen")
+        await changed(other, root, lambda node: node["note"] == "seen")
+        await talk.ask("thread/loaded/list")
+        assert talk.heard("thread/tree/changed") == []
+
+
 async def changed(talk: Talk, thread_id: str, fits: Any) -> None:
     """Wait for a node to look so."""
     with anyio.fail_after(SECONDS):
