@@ -315,6 +315,27 @@ async def test_who_watched_a_tree_hears_no_more_of_it_after_the_word_for_that_be
         assert talk.heard("thread/tree/changed") == []
 
 
+async def test_an_index_that_cannot_be_read_ends_nobody_who_watches_a_tree(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.ask("thread/tree", threadId=root, subscribe=True)
+        asked = anyio.Event()
+
+        def broken(thread_id: str) -> Any:
+            asked.set()
+            raise StoreError("The index cannot be read.")
+
+        with monkeypatch.context() as damaged:
+            damaged.setattr(home.threads.trees, "node", broken)
+            await talk.ask("thread/note/set", threadId=root, note="first")
+            with anyio.fail_after(SECONDS):
+                await asked.wait()
+        await talk.ask("thread/note/set", threadId=root, note="second")
+        await changed(talk, root, lambda node: node["note"] == "second")
+
+
 async def changed(talk: Talk, thread_id: str, fits: Any) -> None:
     """Wait for a node to look so."""
     with anyio.fail_after(SECONDS):
