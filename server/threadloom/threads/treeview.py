@@ -102,9 +102,13 @@ class TreeView:
 
     def published(self, records: Iterable[Record]) -> None:
         """Something happened; whoever watches hears of it in a moment."""
-        if not self._watching:
+        if not self._watching:  # as nearly always
             return
-        for it in {record.thread_id for record in records if record.notification.method in NOTED}:
+        self.changed({record.thread_id for record in records if record.notification.method in NOTED})
+
+    def changed(self, ids: Iterable[str]) -> None:
+        """Threads look different, whether or not an event says so."""
+        for it in ids if self._watching else ():
             root = self._manager.lineage.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
             self._roots[it] = root
             for listener, roots in self._watching.items():

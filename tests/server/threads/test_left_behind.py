@@ -216,6 +216,22 @@ async def test_a_report_that_nobody_is_there_to_take_is_shown(home: House) -> No
                 await checkpoint()
 
 
+async def test_who_watches_a_tree_hears_that_a_kept_report_was_taken(home: House) -> None:
+    async with home.talking() as talk, home.talking() as watcher:
+        root = (await talk.start())["id"]
+        spawned = await talk.ask("agent/spawn", threadId=root, input=said("wait"), onParentClose="abandon")
+        child = spawned["thread"]["id"]
+        await talk.ask("thread/close", threadId=root)
+        await home.thread(child).interrupt()
+        seen = await watcher.ask("thread/tree", threadId=child, subscribe=True)
+        assert "keptReports" in seen["data"][0]
+        await talk.ask("thread/resume", threadId=root)
+        home.threads.reports.deliver(home.thread(child))
+        with anyio.fail_after(SECONDS):
+            while any("keptReports" in it for it in (await watcher.until("thread/tree/changed"))["changed"]):
+                pass
+
+
 async def test_a_tree_says_where_each_of_its_threads_comes_from(kin: Family) -> None:
     source = kin.root()
     await kin.turn(source, "hello")
