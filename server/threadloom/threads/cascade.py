@@ -93,9 +93,9 @@ class Cascade:
             del self._closing[thread_id]
             closing.end()
 
-    def go_on(self, thread_id: str) -> None:
+    def go_on(self, thread_id: str, *, above: bool = True) -> None:
         """A thread was loaded: what a crash has cut short of it, or from further up, is carried on."""
-        for it in self._manager.lineage.origin(thread_id):
+        for it in self._manager.lineage.origin(thread_id) if above else [thread_id]:
             if self._cut_short(it) and it not in self._closing:
                 self._manager.get(thread_id).spawn(self._carry_on, it)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from threadloom import app
 from threadloom.agent.collab.validate import Refused
 from threadloom.events import Aside
 from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
 from threadloom.store.rollout import Rollouts
 from threadloom.threads import say
 from threadloom.threads.forks import fork
@@ -99,6 +100,29 @@ async def test_a_close_that_has_cut_a_turn_is_told_where_its_process_went_before
             assert "cancelled" in heard
             assert after.manager.status(child.id) == "shutdown"
         gate.set()
+
+
+async def test_a_close_that_the_disk_has_refused_is_carried_on_by_the_next_sweep(
+    kin: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has begun, and until it is done nothing runs in what is left: neither its queue, nor reports."""
+    parent = kin.root()
+    kin.child(parent)
+    await kin.quiet()
+    append = RolloutLog.append
+
+    def full(log: RolloutLog, lines: Sequence[bytes]) -> int:
+        if any(b'"thread/closed"' in it for it in lines):
+            raise StoreError("No space left on device.")
+        return append(log, lines)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(RolloutLog, "append", full)
+        with pytest.raises(StoreError):
+            await kin.manager.cascade.close(parent.id)
+    assert (parent.state.rest.closing, parent.state.rest.closed) == (True, False)
+    await kin.manager.upkeep.sweep()
+    await kin.until(lambda: kin.manager.status(parent.id) == "shutdown")
 
 
 @pytest.mark.parametrize("order", KINDS)
