@@ -186,7 +186,9 @@ class Cascade:
         """
         await self._manager.settled()
         below = reversed(self._manager.lineage.descendants(thread_id))  # those that would outlive it, too
-        live = [self._manager.loaded[it] for it in (*below, thread_id) if it in self._manager.loaded]
+        every = [self._manager.loaded[it] for it in (*below, thread_id) if it in self._manager.loaded]
+        ended = {it.id for it in every if it.running is not None}
+        live = [it for it in every if not (_is_session(it) and it.owner in ended)]  # these go with that turn
         cut = [it for it in live if it.running is not None]
         for owner in dict.fromkeys(it.owner for it in cut if it.id != thread_id and it.owner is not None):
             with suppress(StoreError):  # a full disk keeps nothing from being ended, and no report comes in then
