@@ -123,6 +123,8 @@ class Branch(Outlook):
         with refusing():
             await self._manager.cascade.finished(agent_id)
             shut = self._manager.status(agent_id) == "shutdown"
+            if self._manager.row(agent_id).archived:
+                raise Refused(f"thread {agent_id} is archived; unarchive it first")
         if shut:
             self._has_room(self._manager.lineage.parent(agent_id) or agent_id)
             with refusing():

@@ -387,6 +387,21 @@ class _Shallow:
     max_threads = 12
 
 
+@pytest.mark.parametrize("closed", [True, False])
+async def test_one_that_was_put_away_is_not_taken_up(troupe: Troupe, closed: bool) -> None:
+    """It would be open, and take no input all the same."""
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    if closed:
+        await troupe.close(agent)
+    await troupe.home.threads.moves.archive(agent)
+    text = f"thread {agent} is archived; unarchive it first"
+    for tool, more in (("resume_agent", {}), ("send_input", {"message": "m"})):
+        assert await troupe.refused(root, tool, id=agent, **more) == text
+    assert troupe.home.threads.status(agent) == ("shutdown" if closed else "completed")
+
+
 async def test_nobody_is_taken_up_who_never_was(troupe: Troupe) -> None:
     root = troupe.lead()
     assert await troupe.refused(root, "resume_agent", id=NOBODY) == f"There is no agent {NOBODY}."
