@@ -211,6 +211,17 @@ async def test_threads_that_are_not_there(talk: Talk) -> None:
         assert refusal.message == f"thread not found: {NOBODY}"
 
 
+@pytest.mark.parametrize("limits", [{"agents.max_threads": 1}, {"agents": {"max_threads": 1}}])
+async def test_limits_of_a_tree_are_those_that_its_root_was_given(talk: Talk, limits: Any) -> None:
+    root = (await talk.start(config=limits))["id"]
+    child = (await talk.ask("agent/spawn", threadId=root, input=said("wait")))["thread"]["id"]
+    for owner in (root, child):
+        refusal = await talk.refused("agent/spawn", threadId=owner, input=said("wait"))
+        assert refusal.message.startswith(
+            f"The limit of 1 agents that run in one tree (max_threads) is reached. They are: {child}."
+        )
+
+
 async def test_limits_are_configured(tmp_path: Path, conformance: Conformance) -> None:
     async with running("memory", tmp_path, conformance) as place:
         await _limited(place)

@@ -201,7 +201,7 @@ class Deeds:
         No more time passes than its clock has; what is left then is waited for, where one is patient.
         """
         await self._manager.settled()
-        order = self._cascade.order(thread)
+        order, joined = self._cascade.order(thread), thread in self._cascade._closing
         dry = [it.thread_id for it in await self._cascade.close(thread, dry_run=True)]
         reports: list[list[dict[str, Any]]] = []
         intruders: list[str] = []
@@ -218,7 +218,8 @@ class Deeds:
         if patient:
             await self.wait()
         owners = {it: self._manager.lineage.parent(it) for it in order}
-        return {"order": order, "dry": dry, "reports": reports, "intruders": intruders, "owners": owners}
+        told = {"order": order, "dry": dry, "reports": reports, "intruders": intruders, "owners": owners}
+        return {**told, "joined": joined}
 
     def _sealed(self, order: list[str]) -> list[str]:
         return [it for it in order if it in self._manager.loaded and self._manager.loaded[it].sealed]

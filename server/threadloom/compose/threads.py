@@ -40,14 +40,14 @@ def threads(
     logs = Rollouts(settings.home)
     homes = tuple(it for it in (settings.home, settings.foreign) if it is not None)
 
+    def loaded(cwd: str, own: Mapping[str, Any] | None) -> Loaded:
+        return configuration.load(cwd, own) if own else configuration.recent(cwd)
+
     def start(cwd: str | None, overrides: Mapping[str, Any] | None) -> ThreadSettings:
-        place = cwd or here()
-        loaded = configuration.load(place, overrides) if overrides else configuration.recent(place)
-        return _settings(loaded.config, cwd)
+        return _settings(loaded(cwd or here(), overrides).config, cwd)
 
     def rules(of: ThreadSettings, own: Mapping[str, Any]) -> Rules:
-        loaded = configuration.load(of.cwd, own) if own else configuration.recent(of.cwd)
-        return _rules(loaded, homes, models.window(of.model, of.model_provider))
+        return _rules(loaded(of.cwd, own), homes, models.window(of.model, of.model_provider))
 
     return Manager(
         logs,
@@ -57,7 +57,7 @@ def threads(
         Defaults(start, models.vouch),
         {tool.name: tool for tool in tools(configuration, models, host, nursery)},
         rules=rules,
-        limits=lambda cwd: configuration.recent(cwd).config.agents,
+        limits=lambda cwd, own: loaded(cwd, own).config.agents,
         patient=settings.patient,
     )
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 # What a thread's later turns look up. The rest is in its settings by then, or would put secrets into its log.
 KEYS: Final = frozenset(
     {
+        "agents.max_depth",
+        "agents.max_threads",
         "approval_timeout_secs",
         "compact_prompt",
         "developer_instructions",
@@ -28,4 +30,7 @@ KEYS: Final = frozenset(
 
 def lasting(overrides: Mapping[str, Any] | None) -> dict[str, Any]:
     """The overrides that hold for all of a thread's life."""
-    return {key: value for key, value in (overrides or {}).items() if key in KEYS}
+    given = dict(overrides or {})
+    agents = given.get("agents")
+    dotted = {f"agents.{key}": value for key, value in agents.items()} if isinstance(agents, Mapping) else {}
+    return {key: value for key, value in {**dotted, **given}.items() if key in KEYS}

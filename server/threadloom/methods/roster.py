@@ -33,9 +33,11 @@ def _id(cursor: str) -> str:
 @answers(roster.UNSUBSCRIBE)
 def unsubscribe(ctx: Context, params: roster.ThreadUnsubscribeParams) -> roster.ThreadUnsubscribeResponse:
     """Hear no more of a thread; it stays loaded, and whatever runs goes on."""
-    if not ctx.services.runs_threads or params.thread_id not in ctx.threads.loaded:
+    if not ctx.services.runs_threads:
         return roster.ThreadUnsubscribeResponse(status="notLoaded")
-    ctx.threads.trees.unwatch(ctx.peer, params.thread_id)
+    ctx.threads.trees.unwatch(ctx.peer, params.thread_id)  # a tree is watched whether its root is loaded or not
+    if params.thread_id not in ctx.threads.loaded:
+        return roster.ThreadUnsubscribeResponse(status="notLoaded")
     left = ctx.threads.hub.unsubscribe(ctx.peer, params.thread_id)
     return roster.ThreadUnsubscribeResponse(status="unsubscribed" if left else "notSubscribed")
 

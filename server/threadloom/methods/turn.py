@@ -89,8 +89,6 @@ async def interrupt(ctx: Context, params: turn.TurnInterruptParams) -> turn.Turn
         raise InvalidRequest("no active turn to interrupt")
     if params.turn_id and running is not None and running.id != params.turn_id:
         raise InvalidRequest(f"expected active turn id {params.turn_id} but found {running.id}")
-    if params.cascade:
-        await ctx.threads.cascade.interrupt(it.id)
-    await it.interrupt(by_user=True)
+    await (ctx.threads.cascade.interrupt(it.id) if params.cascade else it.interrupt(by_user=True))
     await ctx.threads.settled()
     return turn.TurnInterruptResponse()

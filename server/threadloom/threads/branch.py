@@ -13,9 +13,8 @@ from threadloom.threads import elsewhere, say
 from threadloom.threads.attachments import attached
 from threadloom.threads.inputs import check
 from threadloom.threads.offspring import ordered
-from threadloom.threads.outlook import Outlook
+from threadloom.threads.outlook import Outlook, refusing
 from threadloom.threads.speech import ready_to_hear, speak, written
-from threadloom_protocol.errors import InvalidParams, InvalidRequest
 
 if TYPE_CHECKING:
     from threadloom.threads.thread import Thread
@@ -42,10 +41,8 @@ class Branch(Outlook):
 
     async def attached(self, content: Sequence[Item], cwd: str) -> Mapping[str, str]:
         """See `Tree.attached`."""
-        try:
+        with refusing():
             return await attached(written(content), cwd)
-        except InvalidRequest as refusal:
-            raise Refused(refusal.message) from refusal
 
     def may_spawn(self) -> None:
         """See `Tree.may_spawn`."""
@@ -76,11 +73,9 @@ class Branch(Outlook):
         self.may_spawn()
         parent = self._manager.get(self._me)
         content = written(order.content)
-        try:
+        with refusing():
             check(content)
             made = self._manager.start(ordered(parent, order))
-        except (InvalidParams, InvalidRequest) as refusal:
-            raise Refused(refusal.message) from refusal
         made.start_turn(content, files=order.files, by_parent=order.call_id is not None).show()
         made.announce()
         return made
@@ -107,12 +102,10 @@ class Branch(Outlook):
         if interrupt and agent_id == self._me:
             raise Refused("You cannot interrupt yourself.")
         said = written(content)
-        agent = self._manager.get(agent_id)
         before = self.told([agent_id])
-        try:
+        with refusing():
+            agent = self._manager.get(agent_id)
             submission = speak(agent, said, await ready_to_hear(agent, said, interrupt=interrupt), by_parent=True)
-        except (InvalidParams, InvalidRequest) as refusal:
-            raise Refused(refusal.message) from refusal
         cut = interrupt and agent.state.rest.last_turn == "interrupted"
         return Sent(submission, [it for it in self.told([agent_id]) if cut and it not in before])
 
@@ -120,20 +113,22 @@ class Branch(Outlook):
         """See `Tree.close`."""
         self._check(agent_id, "close")
         before = self._manager.status(agent_id)
-        if agent_id != self._me:
-            return Closed(before, await self._manager.cascade.close(agent_id))
-        return Closed(before, await self._manager.cascade.leave(agent_id))
+        close = self._manager.cascade.leave if agent_id == self._me else self._manager.cascade.close
+        with refusing():
+            return Closed(before, await close(agent_id))
 
     async def resume(self, agent_id: str) -> Standing:
         """See `Tree.resume`."""
         self._check(agent_id, "resume")
-        try:
+        with refusing():
             await self._manager.cascade.finished(agent_id)
-        except InvalidRequest as refusal:
-            raise Refused(refusal.message) from refusal
-        if self._manager.status(agent_id) == "shutdown":
+            shut = self._manager.status(agent_id) == "shutdown"
+            if self._manager.row(agent_id).archived:
+                raise Refused(f"thread {agent_id} is archived; unarchive it first")
+        if shut:
             self._has_room(self._manager.lineage.parent(agent_id) or agent_id)
-            await self._manager.cascade.reopen(agent_id)
+            with refusing():
+                await self._manager.cascade.reopen(agent_id)
             await self._manager.settled()
         return self.standing(agent_id)
 
@@ -142,8 +137,9 @@ class Branch(Outlook):
     def set_note(self, agent_id: str, note: str | None) -> str:
         """See `Tree.set_note`."""
         self._check(agent_id, "annotate")
-        agent = self._manager.get(agent_id)
-        agent.set_note(note)
+        with refusing():
+            agent = self._manager.get(agent_id)
+            agent.set_note(note)
         return f"{agent_id}:{agent.seq}"
 
     def tell(self, text: str, child: str | None = None) -> None:

@@ -93,9 +93,9 @@ class Cascade:
             del self._closing[thread_id]
             closing.end()
 
-    def go_on(self, thread_id: str) -> None:
+    def go_on(self, thread_id: str, *, above: bool = True) -> None:
         """A thread was loaded: what a crash has cut short of it, or from further up, is carried on."""
-        for it in self._manager.lineage.origin(thread_id):
+        for it in self._manager.lineage.origin(thread_id) if above else [thread_id]:
             if self._cut_short(it) and it not in self._closing:
                 self._manager.get(thread_id).spawn(self._carry_on, it)
 
@@ -181,12 +181,16 @@ class Cascade:
         return taken
 
     async def interrupt(self, thread_id: str) -> None:
-        """The user ends the turns of all it owns, children first: what these report wakes nobody by itself."""
+        """The user ends the turns of a thread and of all it owns, all at once: none of them goes on with the end of
+        another, and what they report wakes nobody by itself.
+        """
         await self._manager.settled()
         below = reversed(self._manager.lineage.descendants(thread_id))  # those that would outlive it, too
-        live = [self._manager.loaded[it] for it in below if it in self._manager.loaded]
+        every = [self._manager.loaded[it] for it in (*below, thread_id) if it in self._manager.loaded]
+        ended = {it.id for it in every if it.running is not None}
+        live = [it for it in every if not (_is_session(it) and it.owner in ended)]  # these go with that turn
         cut = [it for it in live if it.running is not None]
-        for owner in dict.fromkeys(it.owner for it in cut if it.owner is not None):
+        for owner in dict.fromkeys(it.owner for it in cut if it.id != thread_id and it.owner is not None):
             with suppress(StoreError):  # a full disk keeps nothing from being ended, and no report comes in then
                 self._manager.get(owner).queue.hold()
         for thread in cut:

@@ -99,7 +99,7 @@ class Closing:
         spared = None if self.may_go.is_set() else self._by
         with self._cascade.sealed([it for it in order if not self._manager.rest(it).closed], spared) as live:
             self._stops = {it: Stop(thread, self._clock) for it, thread in live.items()}
-            if free or len(live) > 1:  # more than one log is written
+            if free or len(live) > 1 or self._cuts():  # more than one line is written
                 self._mark()
             for it in free:
                 self._manager.set_free(it)
@@ -117,6 +117,11 @@ class Closing:
                     await self._answer()
                     await self._end_late(tasks)
         await self._manager.settled()
+
+    def _cuts(self) -> bool:
+        """Whether a turn ends with the thread it was called on: nobody hears of that end but from the close itself."""
+        top = self._stops.get(self._by)
+        return top is not None and top.thread.running is not None
 
     def _mark(self) -> None:
         """Note that it has begun: after a crash it is carried on from here."""

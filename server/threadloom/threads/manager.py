@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import orjson
@@ -17,6 +17,7 @@ from threadloom.events import Aside, line, model_line, record
 from threadloom.ids import uuid7
 from threadloom.log import logger
 from threadloom.store.base import Store, StoreError
+from threadloom.store.errors import Missing
 from threadloom.store.rows import Header, Row
 from threadloom.threads import outliving, say
 from threadloom.threads.answers import Answers
@@ -64,7 +65,7 @@ class Manager:
         tools: Mapping[str, Tool] | None = None,
         clock: Callable[[], int] = now,
         rules: Ruling = standard,
-        limits: Callable[[str], Agents] = lambda cwd: Agents(),
+        limits: Callable[[str, Mapping[str, Any]], Agents] = lambda cwd, own: Agents(),
         *,
         patient: bool = False,
     ) -> None:
@@ -182,8 +183,9 @@ class Manager:
         return Branch(self, thread_id)
 
     def limits(self, thread_id: str) -> Agents:
-        """How far the tree of a thread may grow."""
-        return self._limits(self.rest(thread_id).settings.cwd)
+        """How far the tree of a thread may grow: all of it as its root is configured."""
+        root = self.rest(self.lineage.origin(thread_id)[-1])
+        return self._limits(root.settings.cwd, root.config)
 
     # ── birth and life ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -242,13 +244,18 @@ class Manager:
         """End the edge between a thread and its owner: with all that it owns, it is a tree of its own from now on."""
         root, ids = self.lineage.origin(thread_id)[-1], [*self.lineage.descendants(thread_id), thread_id]
         for it in ids:  # the edge last: where this is cut short, it is done again
-            thread = self.get(it)
+            try:
+                thread = self.get(it)
+            except Missing as fault:  # nothing of it can run
+                log.warning("a thread is passed over", thread=it, reason=str(fault))
+                continue
             before = thread.state.rest.thread.session_id
             with self.leases.needed(thread.store, thread_id, it):
                 freed = [{"@": "freed"}] if it == thread_id else []
                 thread.emit(Aside([*freed, {"@": "thread", "set": {"session_id": thread_id}}]))
             if before != thread_id:  # else an earlier attempt came this far
                 self.leases.let_go(before, it)
+            self.observer.wake(it)
         self.trees.left(root, ids)
 
     def unload(self, thread: Thread) -> None:

@@ -48,14 +48,18 @@ class Observer:
 
     def changed(self, thread: Journal, before: CollabAgentStatus) -> None:
         """A thread stands otherwise than before, and has been shown to."""
-        for event in self._waits.get(thread.id, ()):
-            event.set()
+        self.wake(thread.id)
         spawned = thread.state.rest.thread.spawn_config
         if thread.owner is None or spawned is None:
             return
         text = self._text(thread) if spawned.kind == "agent" else _session(thread, before)
         if text is not None:
             self._tell(thread.owner, thread, text)
+
+    def wake(self, thread_id: str) -> None:
+        """Whoever waits for a thread looks again how it stands."""
+        for event in self._waits.get(thread_id, ()):
+            event.set()
 
     def _text(self, thread: Journal) -> str:
         status = thread.state.agent_status

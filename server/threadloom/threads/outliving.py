@@ -24,7 +24,9 @@ log = logger(__name__)
 def suspend(thread: Thread) -> None:
     """The server stops: a turn that only waits for answers waits on in its next life. Others are interrupted."""
     running, opened = thread.running, thread.state.turn
-    if running is not None and opened is not None and thread.requests.open:
+    if running is None or opened is None or running.scope.cancel_called:  # what somebody has ended does not go on
+        return
+    if thread.requests.open:
         running.suspended = {it.id for it in opened.open_items()} <= thread.requests.waiting
 
 

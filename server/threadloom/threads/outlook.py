@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,13 +11,25 @@ import anyio
 from threadloom.agent.collab.base import OUTSIDE, ActiveAgent, Scope, Standing, Waited
 from threadloom.agent.collab.validate import Refused
 from threadloom.agent.steering import Steering
+from threadloom.store.errors import Missing
 from threadloom.threads.reports import report_id
 from threadloom.threads.resting import Resting
+from threadloom_protocol.errors import InvalidParams, InvalidRequest
 from threadloom_protocol.v2.values.items import AgentMessageThreadItem
 from threadloom_protocol.v2.values.sources import SubAgentSessionSource, ThreadSpawnSubAgentSource
+from threadloom_protocol.v2.values.turns import Turn
 
 if TYPE_CHECKING:
     from threadloom.threads.manager import Manager
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What cannot be is an answer to the model, and its turn goes on: an agent may go at any moment, or its log."""
+    try:
+        yield
+    except (InvalidParams, InvalidRequest, Missing) as refusal:
+        raise Refused(str(refusal)) from refusal
 
 
 class Outlook:
@@ -131,14 +144,18 @@ class Outlook:
 
     async def read(self, agent_id: str, turn_id: str | None = None) -> tuple[str, str]:
         """See `Tree.read`."""
-        self._check_read(agent_id)
-        await self._manager.settled()
-        reader = self._manager.reader
-        found = reader.newest(agent_id, "full") if turn_id is None else reader.turn(agent_id, turn_id, items="full")
+        with refusing():
+            self._check_read(agent_id)
+            await self._manager.settled()
+            found = self._turn(agent_id, turn_id)
         if found is None:
             raise Refused(f"There is no turn {turn_id} of agent {agent_id}." if turn_id else "It has no turn yet.")
         said = [it.text for it in found.items if isinstance(it, AgentMessageThreadItem)]
         return found.id, "\n\n".join(said)
+
+    def _turn(self, agent_id: str, turn_id: str | None) -> Turn | None:
+        reader = self._manager.reader
+        return reader.newest(agent_id, "full") if turn_id is None else reader.turn(agent_id, turn_id, items="full")
 
 
 def _spawned(rest: Resting) -> bool:

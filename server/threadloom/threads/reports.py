@@ -82,6 +82,7 @@ class Reports:
             await parent.sync()
             if self._is_loaded(child) and due in child.state.rest.due_reports:
                 child.emit(say.reported(due.id))
+                self._manager.trees.changed([child.id])
         except StoreError as fault:
             log.error("a report may not be on the disk", thread=parent.id, report=due.id, reason=str(fault))
         parent.queue.pump()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from threadloom.agent.collab.validate import Refused
 from threadloom.agent.sampling import Item
 from threadloom.threads.attachments import attached
-from threadloom.threads.inputs import WRITTEN, Files
+from threadloom.threads.inputs import WRITTEN, Files, check
 from threadloom_protocol.v2.values.content import UserInput
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ async def ready_to_hear(
 ) -> Files:
     """Wait until something may be said to an agent; the files that come with it. It may be known then, or before."""
     known = partial(agent.known_turn, client_id)
+    if not known():
+        check(said)  # what is refused ends nothing
     files = {} if known() else await attached(said, agent.state.rest.settings.cwd)
     await (agent.interrupt() if interrupt and not known() else agent.ended())
     return files

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from threadloom.log import logger
+from threadloom.store.errors import StoreError
 from threadloom.threads import node
 from threadloom_protocol.v2.tree import CHANGED, ThreadTreeChangedNotification, ThreadTreeNode
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from threadloom.events import Record
     from threadloom.threads.hub import Listener
     from threadloom.threads.manager import Manager
+
+log = logger(__name__)
 
 PAUSE: Final = 0.05  # seconds in which changes are gathered: nobody looks at a tree more often
 
@@ -98,9 +102,13 @@ class TreeView:
 
     def published(self, records: Iterable[Record]) -> None:
         """Something happened; whoever watches hears of it in a moment."""
-        if not self._watching:
+        if not self._watching:  # as nearly always
             return
-        for it in {record.thread_id for record in records if record.notification.method in NOTED}:
+        self.changed({record.thread_id for record in records if record.notification.method in NOTED})
+
+    def changed(self, ids: Iterable[str]) -> None:
+        """Threads look different, whether or not an event says so."""
+        for it in ids if self._watching else ():
             root = self._manager.lineage.origin(it)[-1] if self._manager.exists(it) else self._roots.get(it, it)
             self._roots[it] = root
             for listener, roots in self._watching.items():
@@ -135,13 +143,19 @@ class TreeView:
         if not listener.has_room:
             return
         for root, ids in self._dirty.pop(listener, {}).items():
-            there = sorted(it for it in ids if self._belongs(it, root))
-            event = ThreadTreeChangedNotification(
-                root_thread_id=root,
-                changed=[self.node(it) for it in there],
-                removed=sorted(ids.difference(there)),
-            )
-            listener.publish(CHANGED, event.to_json())
+            try:
+                listener.publish(CHANGED, self._difference(root, ids))
+            except StoreError as fault:  # the index cannot be read now; the server goes on
+                log.error("who watches a tree could not be told", root=root, reason=str(fault))
+
+    def _difference(self, root: str, ids: set[str]) -> bytes:
+        there = sorted(it for it in ids if self._belongs(it, root))
+        event = ThreadTreeChangedNotification(
+            root_thread_id=root,
+            changed=[self.node(it) for it in there],
+            removed=sorted(ids.difference(there)),
+        )
+        return event.to_json()
 
     def _belongs(self, thread_id: str, root: str) -> bool:
         return self._manager.exists(thread_id) and self._manager.lineage.origin(thread_id)[-1] == root

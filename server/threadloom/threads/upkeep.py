@@ -83,6 +83,7 @@ class Upkeep:
             self._take_up(manager.store(root).index.due(root))
         manager.reports.deliver(*manager.loaded.values())  # what a missed wake has left behind
         for it in list(manager.loaded.values()):
+            manager.cascade.go_on(it.id, above=False)  # storage may have refused it, and have space again
             it.queue.pump()
         late = manager.clock() - (IDLE if idle is None else idle) * 1000
         unused = [it for it in manager.loaded.values() if it.active_at <= late and self._idle(it)]

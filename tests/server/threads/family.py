@@ -84,7 +84,7 @@ class Family:
             self._tasks,
             Defaults(lambda cwd, overrides: plain(cwd=str(self.room))),
             clock=lambda: now() + self.time,
-            limits=lambda cwd: Agents(max_threads=10_000, max_depth=9),
+            limits=lambda *of: Agents(max_threads=10_000, max_depth=9),
         )
 
     async def again(self, *, up: bool = True) -> None:

@@ -90,6 +90,23 @@ async def test_archiving_and_deleting_leave_it_alone_too(tmp_path: Path, conform
             await home.said(tree.below, "say 3 words")
 
 
+@pytest.mark.parametrize("method", ["thread/close", "thread/archive", "thread/delete"])
+async def test_a_log_that_is_gone_of_what_would_outlive_it_keeps_nothing_from_ending(
+    tmp_path: Path, conformance: Conformance, method: str
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        tree = Abandoning(home, (await talk.start())["id"])
+        await home.threads.knowledge.whole()  # from the next start on, nobody would list it
+        running = home.speak(tree.bound, "wait")
+        for it in map(home.thread, (tree.below, tree.free)):
+            home.threads.unload(it)
+            Path(str(it.state.rest.thread.path)).unlink()  # noqa: ASYNC240 (a moment, in a test)
+        await home.threads.settled()
+        await talk.ask(method, threadId=tree.root)
+        assert running.done.is_set()
+        assert home.threads.loaded == {}
+
+
 async def test_an_interrupt_of_all_ends_the_turns_of_what_would_outlive_a_close_too(
     tmp_path: Path, conformance: Conformance
 ) -> None:
@@ -281,6 +298,42 @@ async def test_who_watches_a_tree_hears_what_changes_in_it(tmp_path: Path, confo
                 assert event["rootThreadId"] == root
                 if child in event["removed"]:
                     break
+
+
+async def test_who_watched_a_tree_hears_no_more_of_it_after_the_word_for_that_be_it_loaded_or_not(
+    tmp_path: Path, conformance: Conformance
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk, home.talking() as other:
+        root = home.born()
+        await talk.ask("thread/tree", threadId=root, subscribe=True)
+        home.threads.unload(home.thread(root))
+        assert await talk.ask("thread/unsubscribe", threadId=root) == {"status": "notLoaded"}
+        await other.ask("thread/tree", threadId=root, subscribe=True)
+        await other.ask("thread/note/set", threadId=root, note="seen")
+        await changed(other, root, lambda node: node["note"] == "seen")
+        await talk.ask("thread/loaded/list")
+        assert talk.heard("thread/tree/changed") == []
+
+
+async def test_an_index_that_cannot_be_read_ends_nobody_who_watches_a_tree(
+    tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with house(tmp_path, conformance) as home, home.talking() as talk:
+        root = (await talk.start())["id"]
+        await talk.ask("thread/tree", threadId=root, subscribe=True)
+        asked = anyio.Event()
+
+        def broken(thread_id: str) -> Any:
+            asked.set()
+            raise StoreError("The index cannot be read.")
+
+        with monkeypatch.context() as damaged:
+            damaged.setattr(home.threads.trees, "node", broken)
+            await talk.ask("thread/note/set", threadId=root, note="first")
+            with anyio.fail_after(SECONDS):
+                await asked.wait()
+        await talk.ask("thread/note/set", threadId=root, note="second")
+        await changed(talk, root, lambda node: node["note"] == "second")
 
 
 async def changed(talk: Talk, thread_id: str, fits: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from threadloom import app
 from threadloom.agent.collab.validate import Refused
 from threadloom.events import Aside
 from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
 from threadloom.store.rollout import Rollouts
 from threadloom.threads import say
 from threadloom.threads.forks import fork
@@ -74,6 +75,54 @@ async def test_a_child_that_was_killed_in_its_first_turn_has_ended(kin: Family, 
         await after.manager.upkeep.take_up()
         await after.quiet()
         assert after.manager.status(child.id) == "interrupted"
+
+
+async def test_a_close_that_has_cut_a_turn_is_told_where_its_process_went_before_its_end(kin: Family) -> None:
+    """The turn is over and a command of the child is not: nobody has heard of either yet, and somebody has to."""
+    parent = kin.root()
+    child = kin.child(parent, "hold x")
+    await kin.until(lambda: kin.voice.heard[child.id])
+    gate, usual = anyio.Event(), child.terminals.end_all
+
+    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+        await (gate.wait() if turn_id is None else usual(turn_id, grace))
+
+    child.terminals.end_all = end_all  # type: ignore[method-assign]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(kin.manager.cascade.close, child.id)
+        await kin.until(lambda: child.state.rest.last_end and child.ending is None)
+        async with killed(kin) as after:
+            await after.manager.upkeep.take_up()
+            await after.until(lambda: after.voice.heard[parent.id])
+            await after.quiet()
+            [heard] = after.voice.heard[parent.id]
+            assert child.id in heard
+            assert "cancelled" in heard
+            assert after.manager.status(child.id) == "shutdown"
+        gate.set()
+
+
+async def test_a_close_that_the_disk_has_refused_is_carried_on_by_the_next_sweep(
+    kin: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has begun, and until it is done nothing runs in what is left: neither its queue, nor reports."""
+    parent = kin.root()
+    kin.child(parent)
+    await kin.quiet()
+    append = RolloutLog.append
+
+    def full(log: RolloutLog, lines: Sequence[bytes]) -> int:
+        if any(b'"thread/closed"' in it for it in lines):
+            raise StoreError("No space left on device.")
+        return append(log, lines)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(RolloutLog, "append", full)
+        with pytest.raises(StoreError):
+            await kin.manager.cascade.close(parent.id)
+    assert (parent.state.rest.closing, parent.state.rest.closed) == (True, False)
+    await kin.manager.upkeep.sweep()
+    await kin.until(lambda: kin.manager.status(parent.id) == "shutdown")
 
 
 @pytest.mark.parametrize("order", KINDS)
@@ -189,6 +238,22 @@ async def test_a_report_that_nobody_is_there_to_take_is_shown(home: House) -> No
         with anyio.fail_after(SECONDS):  # the child hears that its report was taken a moment after
             while "keptReports" in (await talk.ask("thread/read", threadId=child))["thread"]:
                 await checkpoint()
+
+
+async def test_who_watches_a_tree_hears_that_a_kept_report_was_taken(home: House) -> None:
+    async with home.talking() as talk, home.talking() as watcher:
+        root = (await talk.start())["id"]
+        spawned = await talk.ask("agent/spawn", threadId=root, input=said("wait"), onParentClose="abandon")
+        child = spawned["thread"]["id"]
+        await talk.ask("thread/close", threadId=root)
+        await home.thread(child).interrupt()
+        seen = await watcher.ask("thread/tree", threadId=child, subscribe=True)
+        assert "keptReports" in seen["data"][0]
+        await talk.ask("thread/resume", threadId=root)
+        home.threads.reports.deliver(home.thread(child))
+        with anyio.fail_after(SECONDS):
+            while any("keptReports" in it for it in (await watcher.until("thread/tree/changed"))["changed"]):
+                pass
 
 
 async def test_a_tree_says_where_each_of_its_threads_comes_from(kin: Family) -> None:

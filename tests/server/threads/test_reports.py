@@ -435,7 +435,7 @@ async def test_a_storm_is_one_turn_after_the_other(kin: Family) -> None:
 async def test_an_outage_amid_a_storm_pauses_it_and_resume_completes_it(home: House) -> None:
     voice, number = Voice(), count(200)
     home.threads._ground.agent = Loop(lambda model, provider: voice)
-    home.threads._limits = lambda cwd: Agents(max_threads=number)
+    home.threads._limits = lambda *of: Agents(max_threads=number)
     async with home.talking() as talk:
         root = (await talk.start())["id"]
         for _ in range(number):

@@ -18,6 +18,7 @@ from tests.support.talk import SECONDS, Talk
 from threadloom.agent.tools.command import item as command_item
 from threadloom.store.errors import StoreError
 from threadloom.store.logfile import RolloutLog
+from threadloom.threads import outliving
 from threadloom.threads.birth import Birth
 from threadloom.threads.context.rules import PATIENCE
 from threadloom.threads.requests import Requests
@@ -55,6 +56,26 @@ async def until_asked(home: House, thread_id: str, number: int = 1) -> list[str]
         while len(home.thread(thread_id).requests.open) < number:
             await anyio.lowlevel.checkpoint()
     return list(home.thread(thread_id).requests.open)
+
+
+async def test_a_turn_that_somebody_has_ended_is_not_taken_up_again(home: House, ledger: Ledger) -> None:
+    """The server stops before that one is over: whoever has said no to all of it is not asked once more."""
+    thread = home.thread(born(home))
+    running = home.speak(thread.id, ledger.call("one"))
+    await until_asked(home, thread.id)
+    gate, usual = anyio.Event(), thread.terminals.end_all
+
+    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+        await gate.wait()
+        await usual(turn_id, grace)
+
+    thread.terminals.end_all = end_all  # type: ignore[method-assign]
+    running.stop(by_user=True)
+    outliving.suspend(thread)
+    gate.set()
+    with anyio.fail_after(SECONDS):
+        await running.done.wait()
+    assert home.threads.status(thread.id) == "interrupted"
 
 
 # ── the tree ──────────────────────────────────────────────────────────────────────────────────────────────────────────

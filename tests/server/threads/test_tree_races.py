@@ -295,6 +295,24 @@ async def test_what_is_closed_while_it_is_put_away_leaves_memory_once(home: Hous
         assert home.threads.loaded == {}
 
 
+async def test_an_interrupt_of_all_ends_the_top_before_it_can_go_on_with_the_end_of_another(home: House) -> None:
+    """One that waits for a child would hear that it was interrupted, and could start another in its place."""
+    async with home.talking() as talk:
+        gated = home.threads._ground.agent = Gated()  # type: ignore[assignment]
+        root = (await talk.start())["id"]
+        child = spawn(home, root, "anything")
+        turns = [home.speak(root, "anything"), home.thread(child).running]
+        asked = await talk.send("turn/interrupt", {"threadId": root, "turnId": "", "cascade": True})
+        with anyio.fail_after(SECONDS):
+            while not any(it is not None and it.scope.cancel_called for it in turns):
+                await checkpoint()
+        reached = [it is not None and it.scope.cancel_called for it in turns]
+        for it in (root, child):
+            gated.gates[it].set()
+        await talk.answer(asked)
+        assert reached == [True, True]
+
+
 async def test_what_has_left_memory_records_nothing(home: House) -> None:
     """Whoever has held on to it may not write behind the back of the one that took its place."""
     old = home.thread(home.born())

@@ -148,10 +148,11 @@ class CloseAgent(Collaboration[arguments.Named]):
         """How it stood before, and all that went."""
         assert act is not None
         before = seat.tree.standing(asked.id)
-        told = seat.tree.told([asked.id]) if before.final else []
+        earlier = seat.tree.told([asked.id])
         gone = await seat.tree.close(asked.id)
-        told += seat.tree.told([asked.id])
-        return act.done({"previous_status": before.told(), "closed": _gone(gone)}, {asked.id: before}, told)
+        told = [it for it in seat.tree.told([asked.id]) if it not in earlier]
+        consumed = [*(earlier if before.final else ()), *told]  # while it runs, nothing here tells of earlier turns
+        return act.done({"previous_status": before.told(), "closed": _gone(gone)}, {asked.id: before}, consumed)
 
 
 def _gone(closed: Closed) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -9,7 +10,8 @@ import orjson
 import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.agent.collab.troupe import NOBODY, Troupe
-from tests.server.threads.house import words
+from tests.server.threads.house import Stubborn, words
+from tests.support.clocks import FakeClock
 from tests.support.talk import SECONDS
 
 from threadloom.agent.base import ToolResult
@@ -18,6 +20,9 @@ from threadloom.agent.collab.validate import wait_timeout, waited_for
 from threadloom.agent.sampling import ToolCall
 from threadloom.agent.tools.base import answered
 from threadloom.threads.birth import Birth
+from threadloom.threads.inputs import MAX_TEXT
+from threadloom.threads.stopping import GRACE, LAST
+from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
 
 
@@ -100,6 +105,17 @@ async def test_an_interrupt_ends_what_it_is_doing_first(troupe: Troupe) -> None:
     await troupe.at_rest(agent)
     assert turns(troupe, agent) == ["interrupted", "completed"]
     assert (await troupe.ask(root, "wait", ids=[agent]))["status"] == {agent: {"completed": "New."}}
+
+
+async def test_what_is_refused_interrupts_nothing(troupe: Troupe) -> None:
+    root = troupe.lead()
+    agent = await troupe.spawn(root)
+    running = troupe.home.thread(agent).running
+    text = await troupe.refused(root, "send_input", id=agent, message="x" * (MAX_TEXT + 1), interrupt=True)
+    assert text.startswith("Input exceeds the maximum length")
+    assert troupe.home.thread(agent).running is running
+    assert running is not None
+    assert not running.scope.cancel_called
 
 
 @pytest.mark.parametrize(
@@ -268,6 +284,22 @@ async def test_a_word_of_the_user_ends_it(troupe: Troupe) -> None:
     assert (item["status"], item["agentsStates"]) == ("completed", {})
 
 
+async def test_one_that_leaves_the_tree_is_not_waited_for_any_longer(troupe: Troupe) -> None:
+    """It goes on without its owner, as a tree of its own: whoever waited for it would do so until its time is over."""
+    root = troupe.lead()
+    child = await troupe.spawn(root)
+    free = await troupe.spawn(child, on_parent_close="abandon")
+    waiting = Waiting(troupe, root, ids=[free])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waiting.run)
+        with anyio.fail_after(SECONDS):
+            while free not in troupe.home.threads.observer._waits:
+                await checkpoint()
+        await troupe.close(child)
+    assert waiting.answer == {"status": {free: "not_found"}, "timed_out": False}
+    assert troupe.home.thread(free).running is not None
+
+
 async def test_it_only_observes(troupe: Troupe) -> None:
     root = troupe.lead()
     agent = await troupe.spawn(root)
@@ -342,7 +374,7 @@ async def test_a_resume_may_not_go_deeper_than_the_limit(troupe: Troupe) -> None
     child = await troupe.spawn(root)
     deep = await troupe.spawn(child)
     await troupe.close(deep)
-    troupe.home.threads._limits = lambda cwd: _Shallow()  # type: ignore[assignment]
+    troupe.home.threads._limits = lambda *of: _Shallow()  # type: ignore[assignment]
     assert await troupe.refused(root, "resume_agent", id=deep) == (
         f"The limit of 1 for the depth of agents (max_depth) is reached: {child} is at depth 1, "
         "and cannot own agents that run."
@@ -353,6 +385,21 @@ async def test_a_resume_may_not_go_deeper_than_the_limit(troupe: Troupe) -> None
 class _Shallow:
     max_depth = 1
     max_threads = 12
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_one_that_was_put_away_is_not_taken_up(troupe: Troupe, closed: bool) -> None:
+    """It would be open, and take no input all the same."""
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    if closed:
+        await troupe.close(agent)
+    await troupe.home.threads.moves.archive(agent)
+    text = f"thread {agent} is archived; unarchive it first"
+    for tool, more in (("resume_agent", {}), ("send_input", {"message": "m"})):
+        assert await troupe.refused(root, tool, id=agent, **more) == text
+    assert troupe.home.threads.status(agent) == ("shutdown" if closed else "completed")
 
 
 async def test_nobody_is_taken_up_who_never_was(troupe: Troupe) -> None:
@@ -377,6 +424,35 @@ async def test_a_close_takes_the_whole_subtree_children_first(troupe: Troupe) ->
     [item] = [it for it in troupe.items(kin.root) if it["tool"] == "closeAgent"]
     assert (item["status"], item["receiverThreadIds"]) == ("completed", [kin.child])
     assert item["agentsStates"] == {kin.child: {"status": "running", "message": None}}  # as it stood, as Codex has it
+
+
+async def test_what_is_not_seen_to_end_keeps_what_it_has_to_report(troupe: Troupe) -> None:
+    """The answer says nothing of the turn before, so that is still to be told; nor of the end, which is yet to come."""
+    clock = troupe.home.threads.cascade.clock = FakeClock()
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo One.", callback={"enabled": True})
+    queue = troupe.home.thread(root).queue
+    with anyio.fail_after(SECONDS):
+        while not queue.entries:
+            await checkpoint()
+    stubborn = troupe.home.threads._ground.agent = Stubborn()  # type: ignore[assignment]
+    thread, results = troupe.home.thread(agent), list[ToolResult]()
+    troupe.home.speak(agent, "go")
+
+    async def close() -> None:
+        results.append(await troupe.call(root, "close_agent", id=agent))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(close)
+        with anyio.fail_after(SECONDS):
+            while not thread.sealed:
+                await checkpoint()
+            await anyio.wait_all_tasks_blocked()
+        clock.move(GRACE + LAST)
+    stubborn.let_go.set()
+    [result] = results
+    assert orjson.loads(result.output)["closed"][0]["how"] == "unverified"
+    assert list(result.consumes) == []
 
 
 async def test_closing_twice_is_a_success(troupe: Troupe) -> None:
@@ -456,6 +532,52 @@ class Held:
     async def __call__(self, turn_id: str | None = None, grace: float = 2.0) -> None:
         self.asked.set()
         await self.let_go.wait()
+
+
+@pytest.mark.parametrize("tool", ["close_agent", "resume_agent", "send_input"])
+async def test_one_that_is_deleted_meanwhile_is_told_and_the_turn_goes_on(
+    troupe: Troupe, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    threads = troupe.home.threads
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    if tool == "resume_agent":
+        await troupe.close(agent)
+    settled, ended, gone = threads.settled, Thread.ended, list[str]()
+
+    async def go() -> None:
+        if not gone:
+            gone.append(agent)
+            await threads.moves.delete(agent)
+
+    async def meanwhile(thread_id: str | None = None) -> None:
+        await settled(thread_id)
+        await go()
+
+    async def waited(thread: Thread) -> None:
+        await ended(thread)
+        await go()
+
+    monkeypatch.setattr(threads, "settled", meanwhile)
+    monkeypatch.setattr(Thread, "ended", waited)
+    more = {"message": "m"} if tool == "send_input" else {}
+    text = await troupe.refused(root, tool, id=agent, **more)
+    assert gone == [agent]
+    assert agent in text
+    assert troupe.home.thread(root).running is not None
+
+
+async def test_one_whose_log_is_gone_is_told_and_the_turn_goes_on(troupe: Troupe) -> None:
+    root = troupe.lead()
+    agent = await troupe.spawn(root, "echo Done.")
+    await troupe.at_rest(agent)
+    await troupe.close(agent)
+    await troupe.home.threads.settled()
+    Path(troupe.view(agent).path).unlink()  # noqa: ASYNC240 (a moment, in a test)
+    for tool, more in (("read_agent", {}), ("resume_agent", {}), ("set_thread_note", {"note": "n"})):
+        assert agent in await troupe.refused(root, tool, id=agent, **more)
+    assert troupe.home.thread(root).running is not None
 
 
 async def test_without_a_tree_there_are_no_agents(troupe: Troupe) -> None:

@@ -289,6 +289,31 @@ async def test_an_interrupted_parent_takes_its_sessions_along_and_leaves_its_age
     assert troupe.home.thread(agent).running is not None
 
 
+async def test_an_interrupt_of_all_ends_them_in_the_same_way(troupe: Troupe) -> None:
+    """They go with their parent's turn however long that takes to end, and are not left at rest."""
+    root = troupe.lead()
+    agent, session = await troupe.spawn(root), await create(troupe, root)
+    running = [troupe.home.thread(it).running for it in (root, agent, session)]
+    terminals, gate = troupe.home.thread(root).terminals, anyio.Event()
+    usual = terminals.end_all
+
+    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+        await gate.wait()
+        await usual(turn_id, grace)
+
+    terminals.end_all = end_all  # type: ignore[method-assign]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(troupe.home.threads.cascade.interrupt, root)
+        with anyio.fail_after(SECONDS):
+            while not (running[0] and running[0].scope.cancel_called):
+                await checkpoint()
+        ended = [it is not None and it.scope.cancel_called for it in running]
+        gate.set()
+    assert ended == [True, True, False]
+    statuses = [troupe.home.threads.status(it) for it in (root, agent, session)]
+    assert statuses == ["interrupted", "interrupted", "shutdown"]
+
+
 async def test_a_parent_that_closes_takes_them_along(troupe: Troupe) -> None:
     root = troupe.lead()
     session = await create(troupe, root)

@@ -9,10 +9,11 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 from tests.server.agent.collab.troupe import NOBODY, Troupe
-from tests.support.talk import SECONDS, Talk
+from tests.support.talk import SECONDS, Talk, said
 
 from threadloom.agent.collab.specs import SPAWN_AGENT
 from threadloom.agent.tools.permission import CLOSED
+from threadloom.config.values import Agents
 from threadloom.threads.recall import CONTEXT, PARENT
 from threadloom_protocol.v2.values.policy import ReadOnlySandboxPolicy, WorkspaceWriteSandboxPolicy
 
@@ -368,6 +369,17 @@ async def test_limits_name_themselves_and_who_holds_them(troupe: Troupe) -> None
     await troupe.spawn(root, "echo Room again.")
 
 
+async def test_a_tree_has_one_limit_wherever_its_agents_work(troupe: Troupe, elsewhere: Path) -> None:
+    """The folder that one of them works in may be configured otherwise."""
+    root = troupe.lead()
+    async with troupe.home.talking() as talk:
+        asked = {"threadId": root, "workingDirectory": str(elsewhere), "input": said("wait")}
+        child = (await talk.ask("agent/spawn", asked))["thread"]["id"]
+    troupe.home.threads._limits = lambda cwd, own: Agents(max_threads=1 if cwd == str(troupe.folder) else 50)
+    for it in (root, child):
+        assert (await troupe.refused(it, "spawn_agent", message="m")).startswith("The limit of 1 agents")
+
+
 # ── the note ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -489,7 +501,7 @@ async def test_the_question_of_a_sub_agent_goes_to_the_turn_of_its_owner(troupe:
 
 
 async def test_it_reaches_those_who_follow_the_root_from_any_depth(troupe: Troupe, elsewhere: Path) -> None:
-    troupe.home.place.app.threads._limits = lambda cwd: _Roomy()  # type: ignore[assignment]
+    troupe.home.place.app.threads._limits = lambda *of: _Roomy()  # type: ignore[assignment]
     async with troupe.home.talking() as talk:
         root = troupe.lead()
         child = await troupe.spawn(root)
