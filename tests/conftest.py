@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 
@@ -22,8 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """One warning is not ours: jsonrpcserver reads its schema in a way that Python has outgrown."""
     keep_errors(config)
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
-    # The same examples in every run, so that a failure is the change's own; `make soak` looks for others.
-    settings.register_profile("same", derandomize=not soaking())
+    # The same examples in every run, so that a failure is the change's own; `make soak` looks for others. How fast a
+    # machine makes them up is nobody's fault.
+    settings.register_profile(
+        "same", derandomize=not soaking(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("same")
 
 
