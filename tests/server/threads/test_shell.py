@@ -14,6 +14,7 @@ from tests.server.threads.house import words
 from tests.server.threads.studio import Studio
 from tests.support.talk import SECONDS
 
+from threadloom.exec import terminals
 from threadloom.exec.base import Order, Process
 from threadloom.exec.launch import Host
 from threadloom.threads.shell import UserCommand
@@ -193,6 +194,61 @@ class Patient:
             self.due.set()
         await self.due.wait()
         await end(0)
+
+
+class Stuck:
+    """A host whose commands take no signal: somebody else's, like those of `sudo`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.free = anyio.Event()
+
+    async def launch(self, order: Order) -> Process:
+        process = await self._host.launch(order)
+        process.end = partial(self._end, process.end)  # type: ignore[method-assign]
+        return process
+
+    async def _end(self, end: Callable[[float], Awaitable[None]], grace: float) -> None:
+        await self.free.wait()
+        await end(0)
+
+
+@pytest.mark.parametrize("how", ["interrupt", "timeout"])
+async def test_what_no_signal_ends_runs_on_and_its_turn_ends_without_it(
+    loom: Studio, host: Host, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(terminals, "STUCK", 0.01)
+    thread, stuck = loom.born(), Stuck(host)
+    thread.terminals.hurry(0.01)
+    begin(thread, stuck, "echo on; sleep 60", seconds=0.01 if how == "timeout" else SECONDS)
+    running = thread.running
+    assert running is not None
+    await loom.until(lambda: bool(thread.terminals.running()))
+    if how == "interrupt":
+        with anyio.fail_after(SECONDS):
+            await thread.interrupt()
+    assert await loom.ended(thread, running) == ("interrupted" if how == "interrupt" else "completed")
+    assert [it.over for it in thread.terminals.running()] == [False]
+    assert await loom.turn(thread) == "completed"  # the thread is free again
+    assert loom.events(thread, "item/completed")[-1]["params"]["item"]["type"] != "commandExecution"
+    stuck.free.set()
+    with anyio.fail_after(SECONDS):
+        await thread.terminals.end_all(grace=0, bounded=False)
+    await loom.until(lambda: not thread.state.rest.left)
+    done = loom.events(thread, "item/completed")[-1]["params"]
+    assert (done["turnId"], done["item"]["status"]) == (running.id, "failed")
+
+
+async def test_a_close_waits_for_what_no_signal_ends_and_tells_of_it(loom: Studio, host: Host) -> None:
+    thread, stuck = loom.born(), Stuck(host)
+    begin(thread, stuck, "sleep 60")
+    await loom.until(lambda: bool(thread.terminals.running()))
+    thread.terminals.hurry(0.01)
+    with anyio.fail_after(SECONDS):
+        [closed] = await loom.manager.cascade.close(thread.id, grace=0.01)
+    assert (closed.how, closed.after) == ("unverified", "running")
+    stuck.free.set()
+    await loom.until(lambda: thread.state.rest.closed)
 
 
 async def test_a_server_that_stops_gives_a_command_half_a_second(loom: Studio, host: Host) -> None:
