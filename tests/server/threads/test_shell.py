@@ -17,6 +17,8 @@ from tests.support.talk import SECONDS
 from threadloom.exec import terminals
 from threadloom.exec.base import Order, Process
 from threadloom.exec.launch import Host
+from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
 from threadloom.threads.shell import UserCommand
 from threadloom.threads.thread import Thread
 
@@ -194,6 +196,23 @@ class Patient:
             self.due.set()
         await self.due.wait()
         await end(0)
+
+
+async def test_output_that_cannot_be_stored_as_it_comes_is_there_in_the_end(
+    loom: Studio, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread, real = loom.born(), RolloutLog.append
+
+    def append(log: RolloutLog, lines: list[bytes]) -> int:
+        if any(b"outputDelta" in it for it in lines):
+            raise StoreError("the disk is full")
+        return real(log, lines)
+
+    monkeypatch.setattr(RolloutLog, "append", append)
+    await run(loom, thread, host, "echo warp; sleep 0.01; echo weft; exit 3")
+    await loom.until(lambda: not host.live)
+    [done] = [it["params"]["item"] for it in loom.events(thread, "item/completed")]
+    assert (done["exitCode"], done["aggregatedOutput"]) == (3, "warp\nweft\n")
 
 
 class Stuck:
