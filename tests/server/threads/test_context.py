@@ -12,6 +12,7 @@ from tests.server.threads.studio import DAY, Studio
 
 from threadloom.agent.history import user_item
 from threadloom.events import Aside
+from threadloom.exec import lookup
 from threadloom.exec.lookup import login_shell
 from threadloom.threads.attachments import attached
 from threadloom.threads.context import environment
@@ -367,3 +368,13 @@ def test_the_model_is_told_of_the_shell_that_runs_its_lines(
     if own is not None:
         monkeypatch.setenv("SHELL", own)
     assert environment.shell() == told == PurePath(login_shell()).name
+
+
+def test_where_there_is_no_bash_the_plain_shell_runs_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHELL", "/bin/ash")
+    shells = [str(tmp_path / "bash"), str(tmp_path / "sh")]
+    monkeypatch.setattr(lookup, "SHELLS", shells)
+    (tmp_path / "sh").touch(0o755)
+    assert login_shell() == shells[1]
+    (tmp_path / "bash").touch(0o755)
+    assert login_shell() == shells[0]
