@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.server.threads.studio import DAY, Studio
 
+from threadloom.agent import pictures
 from threadloom.agent.history import user_item
 from threadloom.events import Aside
 from threadloom.exec import lookup
@@ -29,6 +30,7 @@ from threadloom_protocol.v2.values.content import (
 )
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
+GIF = f"data:image/gif;base64,{base64.b64encode(b'GIF89a').decode()}"
 PLACE = "<environment_context>"
 
 
@@ -306,6 +308,17 @@ async def test_a_picture_is_known_by_what_is_in_it(tmp_path: Path, head: bytes, 
     (tmp_path / "picture").write_bytes(head)
     files = await attached([LocalImageUserInput(path="picture")], str(tmp_path))
     assert files == {"picture": f"data:{kind};base64,{base64.b64encode(head).decode()}"}
+
+
+async def test_a_file_may_be_named_from_the_home_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/picture").write_bytes(b"GIF89a")
+    assert await attached([LocalImageUserInput(path="~/picture")], str(tmp_path)) == {"~/picture": GIF}
+    (tmp_path / "~picture").write_bytes(b"GIF89a")
+    assert await attached([LocalImageUserInput(path="~picture")], str(tmp_path)) == {"~picture": GIF}
+    assert pictures.place("~/./picture", "/work") == tmp_path / "home/picture"  # as `view_image` has it
+    assert pictures.place("a/../picture", "/work") == Path("/work/picture")
 
 
 async def test_a_long_skill_is_cut_and_says_so(tmp_path: Path) -> None:
