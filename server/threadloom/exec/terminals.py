@@ -94,10 +94,10 @@ class Starting(NamedTuple):
 class Terminals:
     """Those of one thread, by number."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: int = 0) -> None:
         self._all: dict[int, Terminal] = {}
         self._starting: dict[str, Starting] = {}  # by item
-        self._last = 0
+        self._last = last  # number that was given out
         self._patience = float("inf")  # no command is given more seconds to end than these
 
     def number(self) -> int:

@@ -115,6 +115,17 @@ async def test_one_that_takes_too_long_is_told_so(loom: Studio, host: Host) -> N
     assert "hi\n" in told
 
 
+async def test_the_number_of_a_command_never_comes_again(loom: Studio, host: Host) -> None:
+    """Who knows it from before would type into another command, or end it."""
+    thread = loom.born()
+    assert thread.terminals.number() == 1
+    for _ in range(3):
+        await run(loom, thread, host, "true")
+    used = thread.terminals.number()
+    await loom.again()
+    assert loom.load(thread).terminals.number() > used
+
+
 async def test_an_interrupt_in_the_middle_is_told_too(loom: Studio, host: Host) -> None:
     thread = loom.born()
     begin(thread, host, "echo hi; sleep 60")
