@@ -20,6 +20,11 @@ def picture(path: Path) -> str:
     return f"data:{_kind(raw)};base64,{base64.b64encode(raw).decode()}"
 
 
+def place(path: str, cwd: str) -> Path:
+    """Where a file is that somebody names; what begins with `~/` is in the user's home."""
+    return Path(os.path.normpath(os.path.join(cwd, os.path.expanduser(path) if path.startswith("~/") else path)))
+
+
 def reason(fault: OSError | ValueError) -> str:
     """Why a file cannot be taken."""
     return (fault.strerror if isinstance(fault, OSError) else None) or str(fault)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 Mode = Literal["read-only", "workspace-write", "danger-full-access"]
 Kind = Literal["bubblewrap", "landlock", "none"]
+
+# Seconds after KILL until what is still there counts as stuck: a `sudo` is root's, and some things hang in the kernel.
+STUCK: Final = 5.0
 
 
 class LaunchError(Exception):
@@ -85,7 +88,10 @@ class Process(Protocol):
         """INT to the whole tree, as Ctrl+C at a terminal would send it."""
 
     async def end(self, grace: float = 2.0) -> None:
-        """TERM to the whole tree, KILL after `grace` seconds; returns when nothing of it is left."""
+        """TERM to the whole tree, KILL after `grace` seconds; returns when nothing of it is left.
+
+        That may be never, where something is stuck.
+        """
 
     def abort(self) -> None:
         """KILL the whole tree now, without waiting."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import anyio
 
-from threadloom.exec.base import Order, Output, Process
+from threadloom.exec.base import STUCK, Order, Output, Process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ class Errand:
             self._process.abort()
 
     async def finish(self) -> Ended:
-        """See it through; nothing of it is left afterwards."""
+        """See it through; nothing of it is left afterwards, but what is stuck."""
         process, code = self._process, TIMED_OUT
         assert process is not None
         try:
@@ -93,7 +93,7 @@ class Errand:
                         await self._take(piece)
                 code = exit_code(await process.wait())
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(STUCK, shield=True):
                 await process.end(0)
         return Ended(code, self._streams["stdout"], self._streams["stderr"])
 

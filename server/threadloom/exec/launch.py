@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from threadloom.exec.base import Diagnosis, Kind, LaunchError, Order, Process, SandboxUnavailable
+from threadloom.exec.base import STUCK, Diagnosis, Kind, LaunchError, Order, Process, SandboxUnavailable
 from threadloom.exec.choice import FORCE as FORCE
 from threadloom.exec.choice import choose, forced
 from threadloom.exec.choice import diagnose as diagnose
@@ -86,10 +86,11 @@ class Host:
         return process
 
     async def end_all(self, grace: float = 0.5) -> None:
-        """End every command with all that it started."""
-        async with anyio.create_task_group() as tasks:
-            for process in self.live:
-                tasks.start_soon(process.end, grace)
+        """End every command with all that it started. What is stuck is left to the keeper."""
+        with anyio.move_on_after(grace + STUCK):
+            async with anyio.create_task_group() as tasks:
+                for process in self.live:
+                    tasks.start_soon(process.end, grace)
 
     async def close(self, grace: float = 0.5) -> None:
         """End every command, and start none any more."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Final
+
+SHELLS: Final = ("/bin/bash", "/usr/bin/bash", "/bin/sh")  # the last is everywhere, and in Alpine alone
 
 
 def find_program(name: str, path: str, cwd: str) -> str | None:
@@ -17,9 +20,11 @@ def find_program(name: str, path: str, cwd: str) -> str | None:
 
 
 def login_shell() -> str:
-    """The user's own shell, where it is one that takes `-lc`."""
+    """The user's own shell, where it is one that takes `-lc`, else one that is there."""
     known = os.environ.get("SHELL", "")
-    return known if os.path.basename(known) in ("bash", "zsh", "sh") and os.path.isabs(known) else "/bin/bash"
+    if os.path.basename(known) in ("bash", "zsh", "sh") and os.path.isabs(known):
+        return known
+    return next(filter(_runnable, SHELLS), SHELLS[-1])
 
 
 def _runnable(path: str) -> str | None:

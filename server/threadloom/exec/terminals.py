@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from threadloom.exec.base import Fence, Process
+from threadloom.exec.base import STUCK, Fence, Process
 from threadloom.exec.errands import exit_code
 from threadloom.exec.output import Capped, Decoder
 
@@ -94,10 +94,10 @@ class Starting(NamedTuple):
 class Terminals:
     """Those of one thread, by number."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: int = 0) -> None:
         self._all: dict[int, Terminal] = {}
         self._starting: dict[str, Starting] = {}  # by item
-        self._last = 0
+        self._last = last  # number that was given out
         self._patience = float("inf")  # no command is given more seconds to end than these
 
     def number(self) -> int:
@@ -139,21 +139,24 @@ class Terminals:
         """Whether anything is left of any of them."""
         return bool(self._starting) or not all(it.over for it in self._all.values())
 
-    async def end(self, *terminals: Terminal, grace: float = 2.0) -> None:
-        """End some with everything they started, side by side."""
-        async with anyio.create_task_group() as tasks:
+    async def end(self, *terminals: Terminal, grace: float = 2.0, bounded: bool = True) -> None:
+        """End some with everything they started, side by side. What is stuck runs on, unless all of it has to end."""
+        grace = min(grace, self._patience)
+        with anyio.move_on_after(grace + STUCK if bounded else None):
+            async with anyio.create_task_group() as tasks:
+                for it in terminals:
+                    tasks.start_soon(it.process.end, grace)
             for it in terminals:
-                tasks.start_soon(it.process.end, min(grace, self._patience))
-        for it in terminals:
-            await it.ended.wait()
+                await it.ended.wait()
         self._sweep()
 
-    async def end_all(self, turn_id: str | None = None, grace: float = 2.0) -> None:
+    async def end_all(self, turn_id: str | None = None, grace: float = 2.0, bounded: bool = True) -> None:
         """End all, or all of one turn."""
         for starting in [it for it in self._starting.values() if turn_id in (None, it.turn_id)]:
             starting.scope.cancel()
             await starting.settled.wait()
-        await self.end(*(it for it in self._all.values() if turn_id in (None, it.turn_id)), grace=grace)
+        ending = [it for it in self._all.values() if turn_id in (None, it.turn_id)]
+        await self.end(*ending, grace=grace, bounded=bounded)
 
     def hurry(self, patience: float) -> None:
         """From now on none of them is given longer to end; one that is being ended already needs to be told again."""

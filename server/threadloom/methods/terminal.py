@@ -49,12 +49,13 @@ async def list_terminals(
 async def terminate(
     ctx: Context, params: terminal.ThreadBackgroundTerminalsTerminateParams
 ) -> terminal.ThreadBackgroundTerminalsTerminateResponse:
-    """End one, with all that it started; its item has ended by the time this is answered."""
+    """End one, with all that it started; its item has ended by the time this is answered, unless it is stuck."""
     asked = _number(params.process_id, "processId")
     found = [it for it in await _running(ctx, params.thread_id) if it.number == asked]
     if found:
         await ctx.threads.get(params.thread_id).terminals.end(*found)
-    return terminal.ThreadBackgroundTerminalsTerminateResponse(terminated=bool(found))
+    ended = bool(found) and all(it.ended.is_set() for it in found)
+    return terminal.ThreadBackgroundTerminalsTerminateResponse(terminated=ended)
 
 
 @answers(terminal.CLEAN)

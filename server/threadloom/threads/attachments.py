@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from anyio import to_thread
 
-from threadloom.agent.pictures import picture, read, reason
+from threadloom.agent.pictures import picture, place, read, reason
 from threadloom.threads.inputs import Files
 from threadloom_protocol.errors import InvalidRequest
 
@@ -26,7 +26,7 @@ async def attached(content: Sequence[Any], cwd: str) -> Files:
 
 def _read(path: str, kind: str, cwd: str) -> str:
     try:
-        return (picture if kind == "localImage" else _skill)(Path(cwd, path).expanduser())
+        return (picture if kind == "localImage" else _skill)(place(path, cwd))
     except (OSError, ValueError) as fault:
         what = "image" if kind == "localImage" else "skill"
         raise InvalidRequest(f"the {what} {path} cannot be read: {reason(fault)}") from None

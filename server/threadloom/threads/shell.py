@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from threadloom.events import Emission
@@ -13,6 +14,7 @@ from threadloom.exec.shell.actions import actions
 from threadloom.exec.shell.line import shell_line
 from threadloom.exec.terminals import Terminal
 from threadloom.ids import uuid7
+from threadloom.store.errors import StoreError
 from threadloom.threads import say
 from threadloom.threads.answering import heed
 from threadloom.threads.shell_text import NEVER_RAN, told
@@ -113,7 +115,8 @@ class UserCommand:
         event = item.CommandExecutionOutputDeltaNotification(
             thread_id=self._thread.id, turn_id=self._turn_id, item_id=self._item.id, delta=text
         )
-        self._thread.emit(Emission(item.COMMAND_OUTPUT_DELTA, event))
+        with suppress(StoreError):  # it is read on all the same, and its output is in the item when it ends
+            self._thread.emit(Emission(item.COMMAND_OUTPUT_DELTA, event))
 
     def _end(self, code: int, shown: str, read: str | None = None) -> None:
         """It is over: clients see what they were shown, the model reads more of it."""

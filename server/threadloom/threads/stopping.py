@@ -99,5 +99,7 @@ class Stop:
 
     async def _end_commands(self, kill: float) -> None:
         began, any_left = self._clock.now(), bool(self.thread.terminals.running())
-        await self.thread.terminals.end_all(grace=kill)
+        await self.thread.terminals.end_all(
+            grace=kill, bounded=False
+        )  # whoever closes has a clock, and tells what is left
         self.killed |= any_left and self._clock.now() - began >= kill

@@ -53,7 +53,8 @@ class Thread(Journal):
         self.briefing = Briefing(self)
         self.goals = Goals(self, ground.clock)
         self.requests = Requests(self, lambda: self.rules.patience)
-        self.terminals = Terminals()
+        # Each command has had an event of its own: a number that a model knows does not come again when this is loaded.
+        self.terminals = Terminals(self.seq if self.state.turn or self.state.rest.last_end else 0)
         self.queue = Queue(self)
         self.spawned = spawned(self.state.rest.thread)
         self._left = anyio.Event()  # memory: nothing of it waits for anything any more

@@ -344,6 +344,23 @@ async def test_files_that_changed_between_two_lives_are_left_alone(work: Path, d
     assert contents(work) == raw({name: text for name, text in TREE.items() if name != "c.txt"})
 
 
+@pytest.mark.parametrize("what", ["file", "folder"])
+async def test_a_link_that_was_laid_between_two_lives_leads_nowhere(work: Path, what: str) -> None:
+    """The person has seen a file of the workspace, and no other."""
+    lay(work.parent / "outside", {"in/a.txt": "one\n"})
+    if what == "file":
+        (work / "in").mkdir()
+        (work / "in/a.txt").symlink_to(work.parent / "outside/in/a.txt")
+    else:
+        (work / "in").symlink_to(work.parent / "outside/in")
+    floor = FakeFloor("accept")
+    floor.resumed = {"c"}
+    result = await applied(turn_on(floor, work, policy="untrusted"), add("in/a.txt", "two"))
+    assert floor.story() == ["item/completed failed"]
+    assert f"{work}/in/a.txt leads to {work.parent}/outside/in/a.txt by a link" in result.output
+    assert contents(work.parent / "outside") == {"in/a.txt": b"one\n"}
+
+
 async def test_without_a_floor_no_file_is_changed(work: Path) -> None:
     turn = turn_on(FakeFloor(), work)
     turn.floor = None

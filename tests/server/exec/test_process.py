@@ -16,8 +16,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 from tests.support.exec_rooms import SECONDS, Workplace, collected, descriptors, host_of, run
 
-from threadloom.exec import keeping
+from threadloom.exec import errands, keeping, launch
 from threadloom.exec.base import LaunchError, Mode, Order, Output, Process
+from threadloom.exec.errands import Errand
 from threadloom.exec.launch import Host
 from threadloom.exec.process import WardedProcess
 from threadloom.exec.sandbox.guards import SETTINGS
@@ -427,6 +428,32 @@ async def test_a_warden_that_was_killed_leaves_nothing(bare: Bench) -> None:
     os.kill(parent_of(process.pid), 9)
     assert await process.wait() == -9
     await until(lambda: not hidden.exists())
+
+
+async def test_what_no_signal_ends_keeps_no_server_from_stopping(monkeypatch: pytest.MonkeyPatch, bare: Bench) -> None:
+    process = await bare.launch("sleep", "100")
+    with monkeypatch.context() as deaf:  # as a process of somebody else's is
+        deaf.setattr(WardedProcess, "_tell", lambda self, line: None)
+        deaf.setattr(launch, "STUCK", 0.01)
+        deaf.setattr(keeping, "GOODBYE", 0.01)
+        with anyio.fail_after(SECONDS):
+            await bare.host.close(0)
+        assert not process.gone
+    process.abort()
+    await until(lambda: process.gone)
+
+
+async def test_what_no_signal_ends_keeps_no_client_waiting(monkeypatch: pytest.MonkeyPatch, bare: Bench) -> None:
+    errand = Errand(bare.order("sleep", "100"), seconds=0.01, cap=None, tell=None)
+    await errand.start(bare.host)
+    process = await errand.process()
+    assert process is not None
+    with monkeypatch.context() as deaf:
+        deaf.setattr(WardedProcess, "_tell", lambda self, line: None)
+        deaf.setattr(errands, "STUCK", 0.01)
+        with anyio.fail_after(SECONDS):
+            assert (await errand.finish()).code == errands.TIMED_OUT
+    process.abort()
 
 
 async def test_a_closed_host_starts_nothing(bare: Bench) -> None:

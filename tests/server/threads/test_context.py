@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from tests.server.threads.studio import DAY, Studio
 
+from threadloom.agent import pictures
 from threadloom.agent.history import user_item
 from threadloom.events import Aside
+from threadloom.exec import lookup
 from threadloom.exec.lookup import login_shell
 from threadloom.threads.attachments import attached
 from threadloom.threads.context import environment
@@ -28,6 +30,7 @@ from threadloom_protocol.v2.values.content import (
 )
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
+GIF = f"data:image/gif;base64,{base64.b64encode(b'GIF89a').decode()}"
 PLACE = "<environment_context>"
 
 
@@ -307,6 +310,17 @@ async def test_a_picture_is_known_by_what_is_in_it(tmp_path: Path, head: bytes, 
     assert files == {"picture": f"data:{kind};base64,{base64.b64encode(head).decode()}"}
 
 
+async def test_a_file_may_be_named_from_the_home_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/picture").write_bytes(b"GIF89a")
+    assert await attached([LocalImageUserInput(path="~/picture")], str(tmp_path)) == {"~/picture": GIF}
+    (tmp_path / "~picture").write_bytes(b"GIF89a")
+    assert await attached([LocalImageUserInput(path="~picture")], str(tmp_path)) == {"~picture": GIF}
+    assert pictures.place("~/./picture", "/work") == tmp_path / "home/picture"  # as `view_image` has it
+    assert pictures.place("a/../picture", "/work") == Path("/work/picture")
+
+
 async def test_a_long_skill_is_cut_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "s.md").write_text("x" * 70_000)
     files = await attached([SkillUserInput(name="s", path="s.md")], str(tmp_path))
@@ -367,3 +381,13 @@ def test_the_model_is_told_of_the_shell_that_runs_its_lines(
     if own is not None:
         monkeypatch.setenv("SHELL", own)
     assert environment.shell() == told == PurePath(login_shell()).name
+
+
+def test_where_there_is_no_bash_the_plain_shell_runs_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHELL", "/bin/ash")
+    shells = [str(tmp_path / "bash"), str(tmp_path / "sh")]
+    monkeypatch.setattr(lookup, "SHELLS", shells)
+    (tmp_path / "sh").touch(0o755)
+    assert login_shell() == shells[1]
+    (tmp_path / "bash").touch(0o755)
+    assert login_shell() == shells[0]

@@ -14,8 +14,11 @@ from tests.server.threads.house import words
 from tests.server.threads.studio import Studio
 from tests.support.talk import SECONDS
 
+from threadloom.exec import terminals
 from threadloom.exec.base import Order, Process
 from threadloom.exec.launch import Host
+from threadloom.store.errors import StoreError
+from threadloom.store.logfile import RolloutLog
 from threadloom.threads.shell import UserCommand
 from threadloom.threads.thread import Thread
 
@@ -112,6 +115,17 @@ async def test_one_that_takes_too_long_is_told_so(loom: Studio, host: Host) -> N
     assert "hi\n" in told
 
 
+async def test_the_number_of_a_command_never_comes_again(loom: Studio, host: Host) -> None:
+    """Who knows it from before would type into another command, or end it."""
+    thread = loom.born()
+    assert thread.terminals.number() == 1
+    for _ in range(3):
+        await run(loom, thread, host, "true")
+    used = thread.terminals.number()
+    await loom.again()
+    assert loom.load(thread).terminals.number() > used
+
+
 async def test_an_interrupt_in_the_middle_is_told_too(loom: Studio, host: Host) -> None:
     thread = loom.born()
     begin(thread, host, "echo hi; sleep 60")
@@ -193,6 +207,78 @@ class Patient:
             self.due.set()
         await self.due.wait()
         await end(0)
+
+
+async def test_output_that_cannot_be_stored_as_it_comes_is_there_in_the_end(
+    loom: Studio, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread, real = loom.born(), RolloutLog.append
+
+    def append(log: RolloutLog, lines: list[bytes]) -> int:
+        if any(b"outputDelta" in it for it in lines):
+            raise StoreError("the disk is full")
+        return real(log, lines)
+
+    monkeypatch.setattr(RolloutLog, "append", append)
+    await run(loom, thread, host, "echo warp; sleep 0.01; echo weft; exit 3")
+    await loom.until(lambda: not host.live)
+    [done] = [it["params"]["item"] for it in loom.events(thread, "item/completed")]
+    assert (done["exitCode"], done["aggregatedOutput"]) == (3, "warp\nweft\n")
+
+
+class Stuck:
+    """A host whose commands take no signal: somebody else's, like those of `sudo`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.free = anyio.Event()
+
+    async def launch(self, order: Order) -> Process:
+        process = await self._host.launch(order)
+        process.end = partial(self._end, process.end)  # type: ignore[method-assign]
+        return process
+
+    async def _end(self, end: Callable[[float], Awaitable[None]], grace: float) -> None:
+        await self.free.wait()
+        await end(0)
+
+
+@pytest.mark.parametrize("how", ["interrupt", "timeout"])
+async def test_what_no_signal_ends_runs_on_and_its_turn_ends_without_it(
+    loom: Studio, host: Host, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(terminals, "STUCK", 0.01)
+    thread, stuck = loom.born(), Stuck(host)
+    thread.terminals.hurry(0.01)
+    begin(thread, stuck, "echo on; sleep 60", seconds=0.01 if how == "timeout" else SECONDS)
+    running = thread.running
+    assert running is not None
+    await loom.until(lambda: bool(thread.terminals.running()))
+    if how == "interrupt":
+        with anyio.fail_after(SECONDS):
+            await thread.interrupt()
+    assert await loom.ended(thread, running) == ("interrupted" if how == "interrupt" else "completed")
+    assert [it.over for it in thread.terminals.running()] == [False]
+    assert await loom.turn(thread) == "completed"  # the thread is free again
+    assert loom.events(thread, "item/completed")[-1]["params"]["item"]["type"] != "commandExecution"
+    stuck.free.set()
+    with anyio.fail_after(SECONDS):
+        await thread.terminals.end_all(grace=0, bounded=False)
+    await loom.until(lambda: not thread.state.rest.left)
+    done = loom.events(thread, "item/completed")[-1]["params"]
+    assert (done["turnId"], done["item"]["status"]) == (running.id, "failed")
+
+
+async def test_a_close_waits_for_what_no_signal_ends_and_tells_of_it(loom: Studio, host: Host) -> None:
+    thread, stuck = loom.born(), Stuck(host)
+    begin(thread, stuck, "sleep 60")
+    await loom.until(lambda: bool(thread.terminals.running()))
+    thread.terminals.hurry(0.01)
+    with anyio.fail_after(SECONDS):
+        [closed] = await loom.manager.cascade.close(thread.id, grace=0.01)
+    assert (closed.how, closed.after) == ("unverified", "running")
+    stuck.free.set()
+    await loom.until(lambda: thread.state.rest.closed)
 
 
 async def test_a_server_that_stops_gives_a_command_half_a_second(loom: Studio, host: Host) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from threadloom.agent.base import ToolResult, TurnInput
-from threadloom.agent.pictures import picture, reason
+from threadloom.agent.pictures import picture, place, reason
 from threadloom.agent.sampling import Item, ToolCall
 from threadloom.agent.tools.base import parsed, refused
 from threadloom.agent.tools.spec import function, text
@@ -41,17 +40,13 @@ class ViewImage:
         asked = parsed(View, call)
         if isinstance(asked, ToolResult):
             return asked
-        path = _place(turn.cwd, asked.path)
+        path = place(asked.path, turn.cwd)
         try:
             url = await to_thread.run_sync(picture, path)
         except (OSError, ValueError) as fault:
             return refused(f"The image {path} cannot be read: {reason(fault)}.")
         shown = {"type": "input_image", "image_url": url, "detail": "high"}
         return ToolResult(f"The image {path}:", _told(turn, path), pictures=[shown])
-
-
-def _place(cwd: str, path: str) -> Path:
-    return Path(os.path.normpath(Path(cwd, path).expanduser()))
 
 
 def _told(turn: TurnInput, path: Path) -> list[Emission]:

@@ -14,7 +14,7 @@ from threadloom.exec.tree.plan import Bubble, Cage, Plan
 
 SECCOMP_FD, OPTIONS_FD = 3, 4  # where bubblewrap finds its filter and its options
 # Bubblewrap stays in the session that it is started in; what is typed must not reach it, but the command.
-TAKE_TERMINAL = ["/usr/bin/setsid", "--ctty"]
+TAKE_TERMINAL = ["/usr/bin/setsid", "-c"]  # as busybox has it, too
 
 
 def fork(work: Callable[[], None]) -> int:

@@ -22,8 +22,9 @@ from threadloom.exec.tree.plan import LENGTH, Cage, Plan, decode
 from threadloom.exec.tree.sayings import Sayings
 from threadloom.exec.tree.wakeup import Wakeup
 
-# Between one round of KILL and the next, for processes that were forked meanwhile.
-ROUND = 0.005  # seconds
+# Between one round of KILL and the next, for processes that were forked meanwhile; and where some take none.
+ROUND, STUCK_ROUND = 0.005, 0.25  # seconds
+STUCK = 2.0  # seconds
 
 
 class Warden:
@@ -33,7 +34,7 @@ class Warden:
         self._server = server
         self._wakeup = Wakeup()
         self._polite_until: float | None = None
-        self._killing = False
+        self._killing_since: float | None = None
         self._told_start = self._told_exit = False
         sweep.adopt()
         # If the keeper is killed, its wardens have to do their work alone.
@@ -127,18 +128,20 @@ class Warden:
 
     def _patience(self) -> float | None:
         """How long to wait for news, in milliseconds."""
-        if self._killing:
-            return ROUND * 1000
+        if self._killing_since is not None:
+            return 1000 * (ROUND if time.monotonic() < self._killing_since + STUCK else STUCK_ROUND)
         if self._polite_until is None:
             return None
         return max(0.0, self._polite_until - time.monotonic()) * 1000
 
     def _press(self) -> None:
-        if self._killing or (self._polite_until is not None and time.monotonic() >= self._polite_until):
+        if self._killing_since is not None or (
+            self._polite_until is not None and time.monotonic() >= self._polite_until
+        ):
             self._kill()
 
     def _kill(self) -> None:
-        self._killing = True
+        self._killing_since = self._killing_since or time.monotonic()
         sweep.signal_all(signal.SIGKILL)
 
     def _tell_exit(self, code: bytes) -> None:

@@ -529,7 +529,7 @@ class Held:
     def __init__(self) -> None:
         self.asked, self.let_go = anyio.Event(), anyio.Event()
 
-    async def __call__(self, turn_id: str | None = None, grace: float = 2.0) -> None:
+    async def __call__(self, turn_id: str | None = None, grace: float = 2.0, bounded: bool = True) -> None:
         self.asked.set()
         await self.let_go.wait()
 

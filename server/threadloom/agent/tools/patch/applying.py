@@ -70,6 +70,7 @@ class _Attempt:
         """Somebody is asked since an earlier life of the server; the files may not be what they were."""
         try:
             planned = await self._plan()
+            self._check_ways(planned)
         except PatchError as broken:
             gone = FileChange(self.turn, self.floor, self.call, None)
             return await self._decided(gone, None, broken=str(broken))
@@ -111,6 +112,12 @@ class _Attempt:
 
         made, self.kept = await anyio.to_thread.run_sync(work)
         return made
+
+    def _check_ways(self, planned: Plan) -> None:
+        """A link that was laid since leads where nobody was asked about. Raises `PatchError`."""
+        for place in self._outside(planned):
+            if (name := planned.names[place]) != place:
+                raise PatchError(f"{name} leads to {place} by a link.")
 
     def _guarded(self) -> Sequence[str]:
         """What commands must leave as it is: a repository may lie beside the `.git` that leads to it."""
