@@ -17,7 +17,7 @@ from tests.support.conformance import Conformance
 from tests.support.talk import SECONDS, said
 from tests.support.tree_nodes import nodes
 
-from threadloom import app
+from threadloom import housekeeping
 from threadloom.agent.collab.validate import Refused
 from threadloom.events import Aside
 from threadloom.store.errors import StoreError
@@ -84,22 +84,24 @@ async def test_a_close_that_has_cut_a_turn_is_told_where_its_process_went_before
     await kin.until(lambda: kin.voice.heard[child.id])
     gate, usual = anyio.Event(), child.terminals.end_all
 
-    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
-        await (gate.wait() if turn_id is None else usual(turn_id, grace))
+    async def end_all(turn_id: str | None = None, **how: Any) -> None:
+        await (gate.wait() if turn_id is None else usual(turn_id, **how))
 
     child.terminals.end_all = end_all  # type: ignore[method-assign]
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(kin.manager.cascade.close, child.id)
-        await kin.until(lambda: child.state.rest.last_end and child.ending is None)
-        async with killed(kin) as after:
-            await after.manager.upkeep.take_up()
-            await after.until(lambda: after.voice.heard[parent.id])
-            await after.quiet()
-            [heard] = after.voice.heard[parent.id]
-            assert child.id in heard
-            assert "cancelled" in heard
-            assert after.manager.status(child.id) == "shutdown"
-        gate.set()
+        try:
+            await kin.until(lambda: child.state.rest.last_end and child.ending is None)
+            async with killed(kin) as after:
+                await after.manager.upkeep.take_up()
+                await after.until(lambda: after.voice.heard[parent.id])
+                await after.quiet()
+                [heard] = after.voice.heard[parent.id]
+                assert child.id in heard
+                assert "cancelled" in heard
+                assert after.manager.status(child.id) == "shutdown"
+        finally:
+            gate.set()
 
 
 async def test_a_close_that_the_disk_has_refused_is_carried_on_by_the_next_sweep(
@@ -390,7 +392,7 @@ async def test_a_timer_of_a_thread_that_has_left_memory_does_nothing(kin: Family
 async def test_how_long_nobody_has_to_use_a_thread_is_configured(
     tmp_path: Path, conformance: Conformance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "SWEEP", 0.01)
+    monkeypatch.setattr(housekeeping, "SWEEP", 0.01)
     async with house(tmp_path, conformance) as home:
         file = home.place.app.configuration.file
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -65,9 +65,9 @@ async def test_a_turn_that_somebody_has_ended_is_not_taken_up_again(home: House,
     await until_asked(home, thread.id)
     gate, usual = anyio.Event(), thread.terminals.end_all
 
-    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+    async def end_all(turn_id: str | None = None, **how: Any) -> None:
         await gate.wait()
-        await usual(turn_id, grace)
+        await usual(turn_id, **how)
 
     thread.terminals.end_all = end_all  # type: ignore[method-assign]
     running.stop(by_user=True)

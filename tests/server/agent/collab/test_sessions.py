@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import anyio
@@ -297,9 +298,9 @@ async def test_an_interrupt_of_all_ends_them_in_the_same_way(troupe: Troupe) -> 
     terminals, gate = troupe.home.thread(root).terminals, anyio.Event()
     usual = terminals.end_all
 
-    async def end_all(turn_id: str | None = None, grace: float = 2.0) -> None:
+    async def end_all(turn_id: str | None = None, **how: Any) -> None:
         await gate.wait()
-        await usual(turn_id, grace)
+        await usual(turn_id, **how)
 
     terminals.end_all = end_all  # type: ignore[method-assign]
     async with anyio.create_task_group() as tasks:
