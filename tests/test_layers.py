@@ -11,7 +11,7 @@ SOURCES = [ROOT / "server", ROOT / "protocol", ROOT / "clients" / "python"]
 
 # From the top of the house to its foundation. The longest prefix of a module's name gives its row.
 ROWS = [
-    ["threadloom.cli", "threadloom.app", "threadloom.compose", "threadloom.demo"],
+    ["threadloom.cli", "threadloom.app", "threadloom.compose", "threadloom.demo", "threadloom.housekeeping"],
     ["threadloom.connection", "threadloom.outbox", "threadloom.batch"],
     ["threadloom.transports"],
     ["threadloom.methods"],

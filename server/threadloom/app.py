@@ -7,7 +7,6 @@ where `my.room` declares them and `my.own` has functions marked with `@answers(â
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +18,10 @@ from threadloom import handshake
 from threadloom.config import Settings
 from threadloom.connection import Connection, Greeted
 from threadloom.dispatcher import Dispatcher
+from threadloom.housekeeping import Housekeeping, sandbox
 from threadloom.lull import Lull
 from threadloom.routes import Context, Peer, Routes
 from threadloom.transports.base import Transport
-from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.spec import Surface
 from threadloom_protocol.v2 import V2
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from threadloom.agent.models.base import Catalog
     from threadloom.config.auth import Keyring
     from threadloom.config.load import Configuration
-    from threadloom.exec.base import Kind
     from threadloom.exec.errands import Errands
     from threadloom.exec.launch import Host
     from threadloom.threads.manager import Manager
@@ -67,20 +65,6 @@ ROOMS: Final = (
 # Which module answers the requests of which room; a room that is not here has nothing but empty or planned ones.
 HANDLERS: Final[dict[str, str]] = {f"threadloom_protocol.v2.{room}": f"threadloom.methods.{room}" for room in ROOMS}
 
-# The first handshake goes first; the rest of the house is opened behind it, or after this many seconds alone.
-QUIET: Final = 1.0
-
-# Seconds that getting ready gives way to requests: a burst of first questions is over in BURST, and what they need had
-# better be there then. The library that models are asked with takes half a second of everyone's time: it can wait.
-BURST: Final = 0.1
-LEISURE: Final = 2.0
-
-SWEEP: Final = 60.0  # seconds between looks for threads that nobody uses any more
-
-# New objects before the collector looks at them, and how often it looks at older ones as well. Most of what a server
-# makes goes by itself, and a look at a thousand threads is a pause of 100 ms: with Python's own 700, 10, 10 too often.
-GARBAGE: Final = (10_000, 5, 5)
-
 GRACE: Final = 0.5  # seconds that open requests get to end by themselves when the server stops
 
 
@@ -99,8 +83,7 @@ class App:
         self._nursery: Nursery | None = None
         self._errands: Errands | None = None
         self._tasks: TaskGroup
-        self._greeted = anyio.Event()
-        self._open = anyio.Event()  # every room is loaded
+        self._housekeeping: Housekeeping
         self._calls: anyio.CancelScope
         self._dispatcher: Dispatcher
 
@@ -113,8 +96,8 @@ class App:
                 calls = await background.start(_host)
                 self._calls = calls.cancel_scope
                 self._dispatcher = Dispatcher(self._routes, calls)
-                background.start_soon(self._warm)
-                background.start_soon(self._sweep)
+                self._housekeeping = Housekeeping(self, background, self._routes.load_next, self._lull)
+                self._housekeeping.begin()
                 try:
                     yield self
                 finally:
@@ -143,7 +126,7 @@ class App:
         )
         self._connections.add(connection)
         if greeted is not None:
-            self._welcome(connection)
+            self._housekeeping.welcome(connection)
         if self._threads is not None:
             self._threads.hub.join(connection)
         try:
@@ -229,7 +212,7 @@ class App:
             )
             for connection in self._connections:
                 self._threads.hub.join(connection)
-            self._tasks.start_soon(self._expect)
+            self._housekeeping.expect_turns()
         return self._threads
 
     def _pump(self, connection: Connection) -> None:
@@ -253,67 +236,11 @@ class App:
         self.announce(WARNING, WarningNotification(message=text))
 
     def _greet(self, client: handshake.Client, connection: Connection) -> dict[str, object]:
-        self._welcome(connection)
-        return handshake.greet(client, self.settings.home, sandbox=_sandbox())
-
-    def _welcome(self, connection: Connection) -> None:
-        self._greeted.set()
-        self._tasks.start_soon(self._warn, connection)
-
-    async def _warm(self) -> None:
-        """Open the rooms one by one, so that no first request pays for all.
-
-        A missing handler ends the server here, and not sooner: to look for it would be most of a start.
-        """
-        with anyio.move_on_after(QUIET):
-            await self._greeted.wait()
-        lull = self._lull(BURST)
-        await lull.wait()
-        _sandbox()
-        while self._routes.load_next():
-            await lull.wait()
-        self._open.set()
-        gc.enable()
-        gc.set_threshold(*GARBAGE)
-        gc.freeze()
-        if (self.settings.home / "index.sqlite").exists():
-            await lull.wait()
-            if self.settings.takes_up:
-                await self.threads.upkeep.take_up()
-            else:
-                await self.threads.upkeep.prepare(lull.wait)
-
-    async def _expect(self) -> None:
-        """Whoever starts a thread will want an answer soon."""
-        from threadloom.threads.warming import warm
-
-        lull = self._lull(LEISURE)
-        await lull.wait()
-        self._tasks.start_soon(self.models.warm)
-        await warm(lull.wait)
+        self._housekeeping.welcome(connection)
+        return handshake.greet(client, self.settings.home, sandbox=sandbox())
 
     def _lull(self, patience: float) -> Lull:
         return Lull(lambda: self._dispatcher.asked, lambda: any(it.busy for it in self._connections), patience)
-
-    async def _warn(self, connection: Connection) -> None:
-        """Tell a client what of the configuration is passed over, once it has its handshake and the house is open."""
-        await self._open.wait()
-        for fault in self.configuration.faults():
-            from threadloom_protocol.v2.config import CONFIG_WARNING
-
-            connection.publish(CONFIG_WARNING, fault.warning().to_json())
-
-    async def _sweep(self) -> None:
-        while True:
-            await anyio.sleep(SWEEP)
-            if self._threads is not None:
-                await self._threads.upkeep.sweep(self._unload_delay())
-
-    def _unload_delay(self) -> float | None:
-        try:
-            return self.configuration.recent().config.thread_unload_delay_secs
-        except InvalidRequest:  # a strict server's file does not fit any more: whoever asks for something hears of it
-            return None
 
     async def stop(self) -> None:
         """No new work; what is open gets a moment to end, then an error; then every peer is let go."""
@@ -334,14 +261,6 @@ class App:
         async with anyio.create_task_group() as tasks:
             for connection in self._connections:
                 tasks.start_soon(step, connection)
-
-
-def _sandbox() -> Kind:
-    """What fences commands in here: as a rule it was found out while the server started."""
-    from threadloom.exec.choice import forced, pick
-
-    kind, _, _ = pick(forced())
-    return kind
 
 
 async def _host(*, task_status: TaskStatus[TaskGroup]) -> None:
