@@ -71,8 +71,7 @@ class Direct:
     def do(self, change: Change, then: Callable[[], None] = nothing) -> None:
         """See `Writer.do`."""
         with self._own.lock:
-            _, error = _apply(self._own.db, [Job(change)])
-            self._failed = self._failed or error
+            self._failed = self._failed or _apply(self._own.db, [Job(change)]).error
         then()
 
     async def settled(self) -> None:
@@ -106,6 +105,7 @@ class Queued:
         )
         self._db: sqlite3.Connection | None = None
         self._left: list[Job] = []  # could not be made yet
+        self._whole = True  # none was left out
         self._failed: StoreError | None = None  # nobody was told of it yet
         self._counting = threading.Lock()
         self._waiting: list[Waiter] = []
@@ -148,12 +148,13 @@ class Queued:
         if ended and self._db is not None:  # nothing is closed while it is in use
             self._db.close()
             self._db = None
-        return ended and not self._left and self._failed is None
+        return ended and self._whole and not self._left and self._failed is None
 
     def _work(self, jobs: list[Job | Waiter | threading.Event]) -> float | None:
         waiters = [job for job in jobs if isinstance(job, Waiter)]
         changes = self._left + [job for job in jobs if isinstance(job, Job)]
-        self._left, error = self._make(changes)
+        self._left, error, lost = self._make(changes)
+        self._whole = self._whole and not lost
         error = error or self._failed
         for change in changes[: len(changes) - len(self._left)]:
             change.then()
@@ -168,21 +169,32 @@ class Queued:
             _log.error("the index could not be written", path=str(self._path), reason=str(error))
         return RETRY_SECONDS if self._left else None
 
-    def _make(self, changes: list[Job]) -> tuple[list[Job], StoreError | None]:
+    def _make(self, changes: list[Job]) -> Outcome:
         if not changes:
-            return [], None
+            return MADE
         try:
             self._db = self._db or database.connect(self._path)
         except sqlite3.Error as fault:
-            return changes, unusable(fault)
-        left, error = _apply(self._db, changes)
-        if isinstance(cause := error and error.__cause__, sqlite3.Error) and database.is_damage(cause):
+            return Outcome(changes, unusable(fault))
+        found = _apply(self._db, changes)
+        if isinstance(cause := found.error and found.error.__cause__, sqlite3.Error) and database.is_damage(cause):
             database.mark_damaged(self._path)
-        return left, error
+        return found
 
 
-def _apply(db: sqlite3.Connection, changes: Sequence[Job]) -> tuple[list[Job], StoreError | None]:
-    """Make changes together; what can be tried again (the last of them), and what went wrong.
+class Outcome(NamedTuple):
+    """What became of some changes."""
+
+    left: list[Job]  # can be tried again: the last of them
+    error: StoreError | None = None
+    lost: bool = False  # one that cannot be made was left out: the index is behind the logs for good
+
+
+MADE: Final = Outcome([])
+
+
+def _apply(db: sqlite3.Connection, changes: Sequence[Job]) -> Outcome:
+    """Make changes together.
 
     What the system refuses (a full disk) is tried again. A change that cannot be made is left out, so that it is in
     nobody's way, and whoever asks is told.
@@ -194,23 +206,23 @@ def _apply(db: sqlite3.Connection, changes: Sequence[Job]) -> tuple[list[Job], S
         db.execute("COMMIT")
     except sqlite3.OperationalError as fault:
         _roll_back(db)
-        return list(changes), unusable(fault)
+        return Outcome(list(changes), unusable(fault))
     except Exception as fault:  # the writer's boundary: one change that cannot be made ends nothing else
         _roll_back(db)
         if len(changes) > 1:
             return _one_by_one(db, changes)
-        return [], fault if isinstance(fault, StoreError) else unusable(fault)
-    return [], None
+        return Outcome([], fault if isinstance(fault, StoreError) else unusable(fault), lost=True)
+    return MADE
 
 
-def _one_by_one(db: sqlite3.Connection, changes: Sequence[Job]) -> tuple[list[Job], StoreError | None]:
-    errors: list[StoreError] = []
+def _one_by_one(db: sqlite3.Connection, changes: Sequence[Job]) -> Outcome:
+    failed: list[StoreError] = []
     for at, change in enumerate(changes):
-        left, error = _apply(db, [change])
-        errors += [error] if error else []
+        left, error, lost = _apply(db, [change])
         if left:
-            return list(changes[at:]), error
-    return [], errors[0] if errors else None
+            return Outcome(list(changes[at:]), error, lost=bool(failed))
+        failed += [error] if error and lost else []
+    return Outcome([], failed[0], lost=True) if failed else MADE
 
 
 def _roll_back(db: sqlite3.Connection) -> None:

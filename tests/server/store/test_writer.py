@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import tempfile
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,6 +56,33 @@ async def test_changes_that_wait_are_committed_together(tmp_path: Path) -> None:
                 go_on.set()
         assert len(store.index.threads(Query(limit=100)).rows) == 50
         assert statements.count("COMMIT") == 2, "the one under way, and one for all the others"
+
+
+def made(db: sqlite3.Connection) -> None:
+    """A change that can be made."""
+    db.execute("DELETE FROM threads WHERE thread_id = 'nobody'")
+
+
+def refused(db: sqlite3.Connection) -> None:
+    """One that cannot: the system says no to what it does beside."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("changes", "whole"), [([], True), ([made], True), ([refused], False), ([made, refused, made], False)]
+)
+async def test_whoever_has_left_a_change_out_does_not_end_well(
+    changes: list[Change], whole: bool, tmp_path: Path
+) -> None:
+    """Though whoever waited was told: the next server has to look at the logs."""
+    path = tmp_path / "index.sqlite"
+    database.open_index(path).close()
+    writer = Queued(path)
+    for it in changes:
+        writer.do(it)
+    with nullcontext() if whole else pytest.raises(StoreError):
+        await writer.settled()
+    assert writer.close() == whole
 
 
 async def test_a_change_that_cannot_be_made_does_not_take_its_neighbours_along(tmp_path: Path) -> None:
