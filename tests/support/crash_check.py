@@ -18,8 +18,8 @@ KINDS = ["cli", "vscode", "exec", "appServer", "subAgent", "unknown"]
 async def check(wire: CrashWire, rng: random.Random, only: Collection[str] | None = None) -> int:
     """Compare what is stored with what was seen; the number of threads looked at, which may be `only` some.
 
-    After a look at all of them, what nobody could know is known. A server that carries on a close may overtake the
-    look: what it shows is at least what had been seen when it was asked.
+    After a look at all of them, what nobody could know is known. A server that carries on a close or an archive may
+    overtake the look: what it shows is at least what had been seen when it was asked.
     """
     witness = wire.witness
     before = {it.id: it.moment() for it in witness.threads.values()}
@@ -29,7 +29,7 @@ async def check(wire: CrashWire, rng: random.Random, only: Collection[str] | Non
     closed = await _closed(wire, listed)
     wanted = [it for it in witness.threads.values() if only is None or it.id in only]
     for thread in wanted:
-        seen = before.get(thread.id) or Moment(0, None)
+        seen = before.get(thread.id) or Moment(0, None, None)
         await _check_thread(wire, thread, seen, listed.get(thread.id), rng, closed=thread.id in closed)
     for thread_id in unknown if only is None else ():
         await _adopt(wire, witness.thread(thread_id), closed=thread_id in closed)
@@ -87,7 +87,8 @@ async def _check_thread(
         return
     assert not thread.deleted, f"{where} was deleted, and is back"
     archived, view = listed
-    _among(f"{where}: archived", archived, thread.fact("archived"), *_toggles(witness, thread, "archive", "unarchive"))
+    toggles = _toggles(witness, thread, "archive", "unarchive")
+    _among(f"{where}: archived", archived, thread.fact("archived"), bool(before.archived), *toggles)
     names = [params["name"].strip() for params in witness.unsure(thread.id, "thread/name/set")]
     _among(f"{where}: name", view["name"], thread.last_fact("name"), *names)
     notes = [params["note"].strip() or None for params in witness.unsure(thread.id, "thread/note/set")]

@@ -17,6 +17,7 @@ class Moment(NamedTuple):
 
     top: int
     closed: bool | None
+    archived: bool | None
 
 
 class SeenThread:
@@ -96,7 +97,7 @@ class SeenThread:
 
     def moment(self) -> Moment:
         """How far it was seen to have come."""
-        return Moment(self.top, self.fact("closed"))
+        return Moment(self.top, self.fact("closed"), self.fact("archived"))
 
     def adopt(self, turns: list[str], seq: int, **facts: Any) -> None:
         """What is stored, found to be among what may be, by one who had seen all up to a seq."""
