@@ -25,7 +25,7 @@ QUIET: Final = 1.0
 
 # Seconds that getting ready gives way to requests: a burst of first questions is over in BURST, and what they need had
 # better be there then. The library that models are asked with takes half a second of everyone's time: it can wait.
-BURST: Final = 0.1
+BURST: Final = 0.04
 LEISURE: Final = 2.0
 
 SWEEP: Final = 60.0  # seconds between looks for threads that nobody uses any more
