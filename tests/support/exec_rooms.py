@@ -7,7 +7,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -153,14 +153,3 @@ async def run(host: Host, order: Order) -> tuple[int, str, str]:
             return await collected(process)
         finally:
             await process.end(0)
-
-
-def descriptors() -> Mapping[str, str]:
-    """The open files of this process."""
-    found = {}
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            found[name] = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:
-            continue  # the one that listed them
-    return found

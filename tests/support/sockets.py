@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable
@@ -134,8 +133,3 @@ async def until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(SECONDS):
         while not condition():  # noqa: ASYNC110 (neither the kernel nor the event loop rings a bell)
             await anyio.sleep(0.002)
-
-
-def descriptors() -> int:
-    """How many files and sockets this process has open."""
-    return len(os.listdir("/proc/self/fd"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,6 +19,18 @@ def memory(pid: int) -> int:
 def descriptors(pid: int) -> int:
     """Open files and sockets."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def open_files() -> Counter[str]:
+    """What this process has open, by name: what is open now and was not before is `open_files() - before`.
+
+    A mere number would also change when something of an earlier test is let go.
+    """
+    found: Counter[str] = Counter()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the one that lists them
+            found[os.readlink(f"/proc/self/fd/{number}")] += 1
+    return found
 
 
 def exists(pid: int) -> bool:

@@ -14,7 +14,8 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from tests.support.exec_rooms import SECONDS, Workplace, collected, descriptors, host_of, run
+from tests.support.exec_rooms import SECONDS, Workplace, collected, host_of, run
+from tests.support.vitals import open_files
 
 from threadloom.exec import errands, keeping, launch
 from threadloom.exec.base import LaunchError, Mode, Order, Output, Process
@@ -55,13 +56,13 @@ class Bench:
 @pytest.fixture(params=WAYS)
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     kind, mode = WAYS[request.param]
-    before = descriptors()
+    before = open_files()
     host = host_of(kind)
     with anyio.fail_after(SECONDS * 2):
         yield Bench(host, Workplace(tmp_path), mode)
         await host.close()
     assert host.live == frozenset()
-    assert descriptors().keys() == before.keys()
+    assert not open_files() - before
 
 
 @pytest.fixture
@@ -388,7 +389,7 @@ async def test_where_no_more_files_can_be_opened_a_command_is_refused_and_none_s
     bench: Bench, tty: bool
 ) -> None:
     await run(bench.host, bench.order("true"))
-    before = descriptors().keys()
+    before = open_files()
     for files in range(12):
         with room_for(files):
             try:
@@ -400,7 +401,7 @@ async def test_where_no_more_files_can_be_opened_a_command_is_refused_and_none_s
         await process.wait()
         del process
     assert bench.host.live == frozenset()
-    assert descriptors().keys() == before
+    assert not open_files() - before
     assert not (bench.place.work / "tree" / SETTINGS).exists()
     assert (await run(bench.host, bench.order("echo", "again")))[1] == "again\n"
 
@@ -413,10 +414,10 @@ async def test_where_nobody_can_be_had_to_start_a_command_it_says_so(
 
     with monkeypatch.context() as poor:
         poor.setattr(keeping, "_spawn", refused)
-        before = descriptors().keys()
+        before = open_files()
         with pytest.raises(LaunchError, match="nobody to start the command: Resource temporarily unavailable"):
             await bare.launch("true")
-        assert descriptors().keys() == before
+        assert not open_files() - before
     assert (await run(bare.host, bare.order("echo", "again")))[1] == "again\n"
 
 

@@ -15,8 +15,9 @@ import pytest
 from tests.support.counts import count
 from tests.support.exec_census import adopting, beneath, left_of, mark, reap_orphans, sleepers
 from tests.support.exec_host import PIECES, WAYS, ready, stubborn
-from tests.support.exec_rooms import SECONDS, Workplace, descriptors, host_of
+from tests.support.exec_rooms import SECONDS, Workplace, host_of
 from tests.support.processes import ROOT
+from tests.support.vitals import open_files
 
 from threadloom.exec.base import Process
 from threadloom.exec.launch import Host
@@ -51,7 +52,7 @@ async def settle(process: Process, how: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("how", ["end", "abort"])
 async def test_ending_a_command_ends_all_that_it_started(host: Host, way: str, how: str, tmp_path: Path) -> None:
-    before, keeper = descriptors(), beneath(os.getpid())
+    before, keeper = open_files(), beneath(os.getpid())
     for _ in range(EACH):
         with anyio.fail_after(SECONDS):
             name = mark()
@@ -62,7 +63,7 @@ async def test_ending_a_command_ends_all_that_it_started(host: Host, way: str, h
         assert sleepers(name) == []
         assert beneath(os.getpid()) == keeper  # no zombie, and no warden
     assert host.live == frozenset()
-    assert descriptors().keys() == before.keys()
+    assert not open_files() - before
 
 
 @pytest.mark.soak

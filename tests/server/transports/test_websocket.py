@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -23,12 +24,12 @@ from tests.support.sockets import (
     TEXT,
     UPGRADE,
     Raw,
-    descriptors,
     dialled,
     frame,
     request,
     until,
 )
+from tests.support.vitals import open_files
 from websockets.asyncio.client import connect
 from websockets.frames import Frame as WireFrame
 from websockets.frames import Opcode
@@ -136,17 +137,33 @@ async def gone(transport: Transport) -> None:
             await writing(transport)
 
 
-async def census() -> Callable[[], bool]:
-    """Whether tasks, descriptors and objects of this room are again as many as now."""
-    async with listening():  # libuv opens a file of its own when it listens for the first time
-        pass
-    tasks, files, things = len(asyncio.all_tasks()), descriptors(), held()
-    return lambda: (len(asyncio.all_tasks()), descriptors()) == (tasks, files) and held() <= things
+class Census:
+    """Tasks, files and objects of this room, as they are at one moment."""
+
+    def __init__(self) -> None:
+        self._tasks, self._files, self._things = asyncio.all_tasks(), open_files(), held()
+
+    @classmethod
+    async def taken(cls) -> Census:
+        async with listening():  # libuv opens a file of its own when it listens for the first time
+            pass
+        return cls()
+
+    def added(self) -> list[object]:
+        """What there is by now that was not there then."""
+        left = [*(asyncio.all_tasks() - self._tasks), *(open_files() - self._files)]
+        return left or [*(held() - self._things)]  # those are counted last: it takes a while
+
+    async def holds_again(self) -> None:
+        with anyio.move_on_after(4 * SECONDS):
+            while self.added():  # noqa: ASYNC110 - nobody says when the last one has gone
+                await anyio.sleep(0.002)
+        assert not self.added()
 
 
-def held() -> int:
+def held() -> Counter[type]:
     gc.collect()
-    return sum(isinstance(thing, Peer | Reception) for thing in gc.get_objects())
+    return Counter(type(thing) for thing in gc.get_objects() if isinstance(thing, Peer | Reception))
 
 
 def closing(code: int) -> tuple[int, bytes]:
@@ -496,11 +513,11 @@ async def test_very_many_come_and_go_and_nothing_is_left() -> None:
 
     async with listening() as address:
         await asyncio.sleep(0)
-        as_before = await census()
+        before = await Census.taken()
         async with anyio.create_task_group() as visitors:
             for visit_number in range(count(1000)):
                 visitors.start_soon(visit, address, LEAVING[visit_number % len(LEAVING)])
-        await until(as_before)
+        await before.holds_again()
         async with connect(address.url, proxy=None) as client:
             await client.send("still there?")
             assert await client.recv() == "still there?"
@@ -509,7 +526,7 @@ async def test_very_many_come_and_go_and_nothing_is_left() -> None:
 @pytest.mark.soak
 async def test_very_many_at_once_are_all_told_when_the_server_stops() -> None:
     many = count(1000) // 4  # each is two descriptors here, and a process often may have 1,024
-    as_before = await census()
+    before = await Census.taken()
     async with AsyncExitStack() as peers:
         async with listening() as address:
             raws = [await peers.enter_async_context(upgraded(address)) for _ in range(many)]
@@ -517,7 +534,7 @@ async def test_very_many_at_once_are_all_told_when_the_server_stops() -> None:
         assert time.monotonic() - started < 4
         for raw in raws:
             assert await raw.read() == closing(1001)
-    await until(as_before)
+    await before.holds_again()
 
 
 async def test_a_slow_reader_makes_the_sender_wait_and_costs_little_memory() -> None:
@@ -684,7 +701,7 @@ async def deaf(transport: Transport) -> None:
 async def test_stopping_takes_bounded_time_whatever_the_peers_do(
     accept: Callable[[Transport], Awaitable[None]],
 ) -> None:
-    as_before = await census()
+    before = await Census.taken()
     async with AsyncExitStack() as peers:
         async with listening(accept, close_timeout=0.2) as address:
             raws = [await peers.enter_async_context(dialled(address)) for _ in range(4)]
@@ -698,7 +715,7 @@ async def test_stopping_takes_bounded_time_whatever_the_peers_do(
         assert time.monotonic() - started < 3
         for raw in raws:
             await raw.ends()
-    await until(as_before)
+    await before.holds_again()
 
 
 async def test_closing_takes_bounded_time_when_the_peer_neither_reads_nor_answers() -> None:
@@ -710,14 +727,14 @@ async def test_closing_takes_bounded_time_when_the_peer_neither_reads_nor_answer
 
 
 async def test_cancelling_the_server_stops_it_as_well() -> None:
-    as_before = await census()
+    before = await Census.taken()
     desk = Desk()
     with anyio.CancelScope() as scope:
         async with listening(desk.accept, close_timeout=0.2) as address, upgraded(address):
             await desk.next()
             scope.cancel()
             await anyio.sleep_forever()
-    await until(as_before)
+    await before.holds_again()
     assert desk.left == 1
 
 
