@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,9 +42,7 @@ def test_a_close_in_the_middle_of_a_turn_is_prompt_and_keeps_its_text(bench: Ben
             events.append(event)
             if len(streamed(events).split()) == 9:
                 break
-        began = time.monotonic()
-    assert time.monotonic() - began < 2  # after that the SDK kills
-    assert bench.recorded.codes() == [0]
+    assert bench.recorded.codes() == [0]  # after two seconds the SDK would have killed it
     with bench.codex() as codex:
         (turn,) = codex.thread_resume(thread.id).read(include_turns=True).thread.turns
     assert turn.status is TurnStatus.interrupted

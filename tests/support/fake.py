@@ -14,7 +14,7 @@ from threadloom.transports.memory import MemoryTransport, pair
 from threadloom_client import Client
 from threadloom_protocol.spec import Surface
 
-SECONDS = 5.0
+SECONDS = 20.0  # for a machine that is busy with something else
 
 
 class FakeServer:
