@@ -15,7 +15,6 @@ from threadloom.events import Aside, Record, record
 from threadloom.ids import uuid7
 from threadloom.store.errors import StoreError
 from threadloom.threads import say
-from threadloom.threads.reports import closed_report
 from threadloom.threads.stopping import Stop, together
 from threadloom.threads.thread import Thread
 from threadloom_protocol.errors import InvalidRequest
@@ -73,7 +72,7 @@ class Moves:
     async def _put_away(
         self, thread_id: str, order: list[str], free: list[str], operation: str, live: Mapping[str, Thread]
     ) -> None:
-        cut = self._runs(thread_id)
+        live[thread_id].put_away = "Archived"
         if free or len(order) > 1:
             live[thread_id].emit(Aside([{"@": "archiving", "by": operation}]))
             await live[thread_id].sync()  # before anything has gone
@@ -81,9 +80,7 @@ class Moves:
             self._manager.set_free(it)
         await self._stopped(live)
         for it in filter(live.__contains__, order):
-            report = closed_report(live[it], (), "Archived") if it == thread_id and cut else []
-            told = say.archived(it, operation)
-            live[it].emit(told._replace(model=[*(told.model or ()), *report]))
+            live[it].emit(say.archived(it, operation))
             await self._manager.reports.delivered(live[it])
             self._manager.hub.dismiss(it)
             self._manager.unload(live[it])
@@ -169,15 +166,12 @@ class Moves:
         await self._manager.settled()
         order, free = self._cascade.divided(thread_id)
         gone: list[Record] = []  # shown, and never stored: a log goes with its thread
-        cut = self._runs(thread_id)
         with self._carried(thread_id), self._cascade.sealed(order) as live:
+            live[thread_id].put_away = "Deleted"
             await self._stopped(live)
             async with self._concealed(live):
-                with suppress(StoreError):  # a full disk does not keep anything from being deleted
-                    if report := closed_report(live[thread_id], (), "Deleted") if cut else []:
-                        live[thread_id].emit(Aside(report))
                 await self._manager.reports.delivered(live[thread_id])  # of earlier turns, too: later is none to ask
-                with suppress(StoreError):
+                with suppress(StoreError):  # a full disk does not keep anything from being deleted
                     if free or len(order) > 1:
                         live[thread_id].emit(Aside([{"@": "deleting", "how": "purge" if purge else "keep"}]))
                 for it in free:
@@ -204,11 +198,6 @@ class Moves:
         if thread is not None:
             self._manager.unload(thread)
         store.remove(thread_id, purge=purge)
-
-    def _runs(self, thread_id: str) -> bool:
-        """Whether a turn of a thread is cut where it goes now."""
-        loaded = self._manager.loaded.get(thread_id)
-        return loaded is not None and loaded.running is not None
 
     @asynccontextmanager
     async def _concealed(self, live: Mapping[str, Thread]) -> AsyncIterator[None]:

@@ -161,19 +161,22 @@ class Reports:
 
 def due_report(child: Thread, turn_id: str, status: str, *, lost: bool) -> list[dict[str, Any]]:
     """The mark in the line that ends a turn, where somebody is to be told of it. A cascade tells it in its own way."""
-    opened = child.state.turn
-    if opened is None or child.taken_down or not reports(child):
+    opened, put_away = child.state.turn, child.put_away
+    if opened is None or (child.taken_down and put_away is None) or not reports(child):
         return []
     messages, tools = opened.tally()
-    return [_mark(child, turn_id, "lost" if lost else status, messages=messages, tools=tools)]
+    more: dict[str, Any] = {"messages": messages, "tools": tools}
+    if put_away is not None and status == "interrupted":
+        return [_mark(child, turn_id, "cancelled", closed=f"{put_away}.", **more)]
+    return [_mark(child, turn_id, "lost" if lost else status, **more)]
 
 
-def closed_report(child: Thread, closed: Sequence[ClosedThread], how: str = "Closed") -> list[dict[str, Any]]:
-    """The same for the thread that a cascade was called on, with what went before it."""
+def closed_report(child: Thread, closed: Sequence[ClosedThread]) -> list[dict[str, Any]]:
+    """The same for the thread that a close was called on, with what went before it."""
     if not reports(child):
         return []
     told = "\n".join(f"{it.thread_id}: {it.before} → {it.after} ({it.how}, {it.ms} ms)" for it in closed)
-    text = f"{how}, with all that it owned:\n{told}" if told else f"{how}."
+    text = f"Closed, with all that it owned:\n{told}" if told else "Closed."
     return [_mark(child, close_id(child.seq + 1), "cancelled", closed=text)]
 
 

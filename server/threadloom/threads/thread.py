@@ -48,6 +48,7 @@ class Thread(Journal):
         super().__init__(ground.hub, ground.clock, store, replayed, epoch, ground.changed)
         self.sealed = False  # closing: takes no new work
         self.taken_down = False  # by a cascade, which reports for all that it takes
+        self.put_away: str | None = None  # how, where it is this one that is to go: its turn ends with that
         self.ground = ground
         self.turns = Turns(self)
         self.briefing = Briefing(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,9 +20,12 @@ from threadloom.events import Aside, Record
 from threadloom.store.errors import StoreError
 from threadloom.threads.forks import fork
 from threadloom.threads.manager import Manager
+from threadloom.threads.moving import Moves
 from threadloom.threads.queue import Queue
 from threadloom.threads.report_text import LONGEST, cut, quoted, rendered
+from threadloom.threads.reports import Reports
 from threadloom.threads.resting import Queued
+from threadloom.threads.thread import Thread
 from threadloom_protocol.v2.values.genealogy import CallbackConfig
 
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,6 +250,32 @@ async def test_what_else_ends_a_turn_is_reported_too(kin: Family, how: str) -> N
         await getattr(kin.manager.moves, how)(it.id)
     await kin.quiet()
     assert kin.told(top) == [(resting.id, "completed"), (working.id, "cancelled")]
+    assert f"{how.capitalize()}d." in kin.reports(top)[-1]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("how", ["archive", "delete"])
+async def test_that_report_is_not_lost_where_the_power_goes_behind_the_end_of_the_turn(
+    kin: Family, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    top = kin.root()
+    child = kin.child(top, "hold x")
+    await kin.until(lambda: kin.voice.heard[child.id])
+    stop = Moves._stopped
+
+    async def cut_short(moves: Moves, live: Mapping[str, Thread]) -> None:
+        await stop(moves, live)
+        raise RuntimeError("the power goes")
+
+    with monkeypatch.context() as power:
+        power.setattr(Reports, "_hand_over", lambda *args, **more: None)
+        power.setattr(Moves, "_stopped", cut_short)
+        with pytest.raises(RuntimeError):
+            await getattr(kin.manager.moves, how)(child.id)
+        assert kin.told(top) == []
+        await kin.again(up=False)
+    await kin.manager.upkeep.take_up()
+    await kin.quiet()
+    assert kin.told(top) == [(child.id, "cancelled")]
 
 
 async def test_handing_over_may_repeat(kin: Family) -> None:
