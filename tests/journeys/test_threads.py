@@ -266,7 +266,15 @@ async def test_an_archived_thread_rests_until_it_is_taken_out(talk: Talk, tmp_pa
     [listed] = (await talk.ask("thread/list", here, archived=True))["data"]
     assert (listed["id"], listed["status"]) == (thread["id"], {"type": "notLoaded"})
     assert text_of((await read(talk, thread["id"], includeTurns=True))["turns"][0]) == "Kept."
-    for method, more in (("turn/start", {"input": said("Hello")}), ("thread/name/set", {"name": "x"})):
+    changes: dict[str, dict[str, Any]] = {
+        "turn/start": {"input": said("Hello")},
+        "thread/name/set": {"name": "x"},
+        "thread/settings/update": {"model": "another"},
+        "thread/inject_items": {"items": [{"type": "message", "role": "user", "content": []}]},
+        "thread/revert": {"beforeTurnId": "any"},
+        "thread/compact/start": {},
+    }
+    for method, more in changes.items():
         refusal = await talk.refused(method, threadId=thread["id"], **more)
         assert refusal.message == f"thread {thread['id']} is archived; unarchive it first"
     refusal = await talk.refused("thread/resume", threadId=thread["id"])  # a sentence that the TUI knows

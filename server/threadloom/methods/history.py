@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threadloom.events import Aside
 from threadloom.methods.encoded import page
-from threadloom.methods.named import readable
+from threadloom.methods.named import readable, writable
 from threadloom.routes import Context, Then, answers
 from threadloom.threads.cursors import size
 from threadloom.threads.inputs import refuse_remote, unfit
@@ -54,14 +54,14 @@ async def inject(ctx: Context, params: history.ThreadInjectItemsParams) -> histo
         if (why := unfit(item)) is not None:
             raise InvalidRequest(f"items[{at}] is not a response item: {why}")
     refuse_remote(params.items)
-    (await ctx.stored()).get(params.thread_id).emit(Aside(params.items))
+    (await writable(ctx, params.thread_id)).emit(Aside(params.items))
     return history.ThreadInjectItemsResponse()
 
 
 @answers(history.REVERT)
 async def revert(ctx: Context, params: history.ThreadRevertParams) -> history.ThreadRevertResponse:
     """Hide a turn and all after it; nothing is cut from the log."""
-    it = (await ctx.stored()).get(params.thread_id)
+    it = await writable(ctx, params.thread_id)
     await it.interrupt()
     await ctx.threads.settled()
     row = it.store.index.turn(it.id, params.before_turn_id)

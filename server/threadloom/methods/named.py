@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from threadloom.routes import Context
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2.thread import ThreadForkParams, ThreadResumeParams
+
+if TYPE_CHECKING:
+    from threadloom.threads.thread import Thread
 
 _ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")  # at the end of a log's name
 P = TypeVar("P", ThreadForkParams, ThreadResumeParams)
@@ -30,6 +33,13 @@ async def readable(ctx: Context, thread_id: str) -> None:
     await ctx.readable(thread_id)
     if not ctx.threads.exists(thread_id):
         raise InvalidRequest(f"thread not loaded: {thread_id}")
+
+
+async def writable(ctx: Context, thread_id: str) -> Thread:
+    """The thread, which is not archived: nothing changes in what was put away."""
+    if (await ctx.stored()).row(thread_id).archived:
+        raise InvalidRequest(f"thread {thread_id} is archived; unarchive it first")
+    return ctx.threads.get(thread_id)
 
 
 async def _at(ctx: Context, path: str) -> str:

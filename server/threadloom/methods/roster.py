@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from threadloom.methods.named import writable
 from threadloom.routes import Context, answers
 from threadloom_protocol.errors import InvalidRequest
 from threadloom_protocol.v2 import roster
@@ -74,8 +75,6 @@ async def set_name(ctx: Context, params: roster.ThreadSetNameParams) -> roster.T
     name = params.name.strip()
     if not name:
         raise InvalidRequest("thread name must not be empty")
-    if (await ctx.stored()).row(params.thread_id).archived:
-        raise InvalidRequest(f"thread {params.thread_id} is archived; unarchive it first")
-    ctx.threads.get(params.thread_id).set_name(name)
+    (await writable(ctx, params.thread_id)).set_name(name)
     await ctx.threads.settled()
     return roster.ThreadSetNameResponse()

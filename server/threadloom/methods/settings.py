@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threadloom.methods.named import writable
 from threadloom.routes import Context, answers
 from threadloom.threads.defaults import changed
 from threadloom_protocol.v2 import settings
@@ -10,7 +11,7 @@ from threadloom_protocol.v2 import settings
 @answers(settings.UPDATE)
 async def update(ctx: Context, params: settings.ThreadSettingsUpdateParams) -> settings.ThreadSettingsUpdateResponse:
     """Change what later turns start from; the turn under way keeps what it has."""
-    it = (await ctx.stored()).get(params.thread_id)
+    it = await writable(ctx, params.thread_id)
     new = changed(it.state.rest.settings, params)
     if new is not None:
         it.set_settings(new)
