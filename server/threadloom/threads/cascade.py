@@ -123,10 +123,12 @@ class Cascade:
             log.error("a close could not be carried on", thread=thread_id, reason=str(fault))
 
     @contextmanager
-    def sealed(self, order: list[str], spared: str | None = None) -> Iterator[dict[str, Thread]]:
+    def sealed(
+        self, order: list[str], spared: str | None = None, *, even_lost: bool = False
+    ) -> Iterator[dict[str, Thread]]:
         """No new work from here on, from the top down, and what runs is told to stop, but for the turn that asks.
 
-        What is left takes work again. One below whose log is lost keeps nothing from ending.
+        What is left takes work again. One below whose log is lost keeps nothing from ending; nor the top, if it may.
         """
         live: dict[str, Thread] = {}
         try:
@@ -134,7 +136,7 @@ class Cascade:
                 try:
                     thread = self._manager.get(it)
                 except Missing as fault:
-                    if it == order[-1]:
+                    if it == order[-1] and not even_lost:
                         raise
                     log.warning("a thread is passed over", thread=it, reason=str(fault))
                     continue

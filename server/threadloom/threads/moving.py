@@ -166,14 +166,17 @@ class Moves:
         await self._manager.settled()
         order, free = self._cascade.divided(thread_id)
         gone: list[Record] = []  # shown, and never stored: a log goes with its thread
-        with self._carried(thread_id), self._cascade.sealed(order) as live:
-            live[thread_id].put_away = "Deleted"
+        with self._carried(thread_id), self._cascade.sealed(order, even_lost=True) as live:
+            top = live.get(thread_id)  # where its log is lost, it goes all the same
+            if top is not None:
+                top.put_away = "Deleted"
             await self._stopped(live)
             async with self._concealed(live):
-                await self._manager.reports.delivered(live[thread_id])  # of earlier turns, too: later is none to ask
+                if top is not None:
+                    await self._manager.reports.delivered(top)  # of earlier turns, too: later is none to ask
                 with suppress(StoreError):  # a full disk does not keep anything from being deleted
-                    if free or len(order) > 1:
-                        live[thread_id].emit(Aside([{"@": "deleting", "how": "purge" if purge else "keep"}]))
+                    if top is not None and (free or len(order) > 1):
+                        top.emit(Aside([{"@": "deleting", "how": "purge" if purge else "keep"}]))
                 for it in free:
                     self._manager.set_free(it)
             try:

@@ -336,8 +336,9 @@ async def test_one_log_that_is_gone_keeps_nothing_else_from_ending(home: House, 
         await home.threads.knowledge.whole()  # from the next start on, nobody would list it
         lose(home.thread(tree.deep), home)
         await home.threads.settled()
-        with pytest.raises(Refusal, match=tree.deep):
-            await talk.ask(f"thread/{verb}", threadId=tree.deep)
+        if verb != "delete":
+            with pytest.raises(Refusal, match=tree.deep):
+                await talk.ask(f"thread/{verb}", threadId=tree.deep)
         answer = await talk.ask(f"thread/{verb}", threadId=tree.root)
         assert running.done.is_set()
         told = {"close": "closed"}.get(verb, f"{verb}d")
@@ -350,6 +351,27 @@ async def test_one_log_that_is_gone_keeps_nothing_else_from_ending(home: House, 
         if verb == "close":
             first = answer["report"][0]
             assert (first["threadId"], first["after"], first["how"]) == (tree.deep, first["before"], "already")
+
+
+@pytest.mark.parametrize("left", [None, b"", b"\0" * 5000])
+async def test_what_cannot_be_read_any_more_can_still_be_deleted_with_all_it_owns(
+    home: House, left: bytes | None
+) -> None:
+    async with home.talking() as talk:
+        tree = await family(home, talk)
+        await home.threads.knowledge.whole()
+        lost = Path(home.thread(tree.first).state.rest.thread.path or "")
+        lose(home.thread(tree.first), home)
+        if left is not None:
+            await anyio.Path(lost).write_bytes(left)
+        await home.threads.settled()
+        with pytest.raises(Refusal, match=tree.first):
+            await talk.ask("thread/resume", threadId=tree.first)
+        await talk.ask("thread/delete", threadId=tree.first)
+        assert [it["params"]["threadId"] for it in talk.heard("thread/deleted")] == tree.order[: len(tree.order) - 2]
+        assert not await anyio.Path(lost).exists()
+        listed = (await talk.ask("thread/list", ancestorThreadId=tree.root))["data"]
+        assert {it["id"] for it in listed} == {tree.second}
 
 
 async def test_whoever_followed_an_archived_thread_follows_it_no_longer(home: House) -> None:
