@@ -280,6 +280,25 @@ async def test_what_a_request_costs_and_shares_is_told_to_the_provider(
     assert tiers == [(plain["id"], None), *later]
 
 
+async def test_what_was_asked_for_one_turn_alone_holds_over_a_restart(
+    kind: str, tmp_path: Path, conformance: Conformance
+) -> None:
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    script = Reply([sse(call("exec_command", {"cmd": "touch it"}), completed())]), *[says("{}")] * 2
+    async with mock_model(*script) as server:
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            thread_id = (await talk.start(approvalPolicy="untrusted"))["id"]
+            await talk.begin(thread_id, "Do it.", serviceTierForTurn="scale", outputSchema=schema)
+            await talk.question()
+        async with asked(kind, tmp_path, conformance, server) as talk:
+            await talk.ask("thread/resume", threadId=thread_id)
+            await talk.decide(await talk.question(), "decline")
+            await talk.until("turn/completed")
+            await talk.turn(thread_id, "And again?")
+    told = [(it.get("service_tier"), it.get("text", {}).get("format", {}).get("schema")) for it in server.bodies]
+    assert told == [("scale", schema), ("scale", schema), (None, None)]
+
+
 # ── what a client adds ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from threadloom.agent.base import Batch
 from threadloom.agent.sampling import ToolCall
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from threadloom.threads.thread import Thread
 
 
-async def answer(thread: Thread, running: Running, output_schema: Any = None, resumed: Sequence[ToolCall] = ()) -> None:
+async def answer(thread: Thread, running: Running, resumed: Sequence[ToolCall] = ()) -> None:
     """Have the input answered."""
-    turn, agent = thread.briefing.turn(running, output_schema), thread.agent
+    turn, agent = thread.briefing.turn(running), thread.agent
     turn.resumed = resumed
     if _too_long(thread, running) and not resumed:
         await _relay(thread, running, agent.compact(turn))
     await _relay(thread, running, agent.run(turn))
-    await heed(thread, running, output_schema)
+    await heed(thread, running)
 
 
 async def condense(thread: Thread, running: Running) -> None:
@@ -31,10 +31,10 @@ async def condense(thread: Thread, running: Running) -> None:
     await heed(thread, running)
 
 
-async def heed(thread: Thread, running: Running, output_schema: Any = None) -> None:
+async def heed(thread: Thread, running: Running) -> None:
     """Do what was asked for in a turn that was about something else, as long as there is anything."""
     while running.compaction.wanted or running.steering.waiting:
-        turn, agent = thread.briefing.turn(running, output_schema), thread.agent
+        turn, agent = thread.briefing.turn(running), thread.agent
         await _relay(thread, running, agent.compact(turn) if running.compaction.wanted else agent.run(turn))
 
 

@@ -62,9 +62,9 @@ class Briefing:
         started, completed = say.whole_item(self._thread.id, turn_id, item, self._thread.clock())
         return [*added, started, completed._replace(model=read)]
 
-    def turn(self, running: Running, output_schema: Any = None) -> TurnInput:
+    def turn(self, running: Running) -> TurnInput:
         """A turn, as the agent sees it."""
-        thread, rules = self._thread, running.rules
+        thread, rules, opened = self._thread, running.rules, self._thread.state.turn
         rest, settings = thread.state.rest, thread.state.rest.settings
         told = (
             rest.base_instructions or rules.base_instructions,
@@ -72,8 +72,8 @@ class Briefing:
         )
         if thread.policy.read_only:  # whatever it was set to since
             settings = settings.model_copy(update={"sandbox_policy": thread.policy.sandbox(settings.sandbox_policy)})
-        if running.service_tier is not None:
-            settings = settings.model_copy(update={"service_tier": running.service_tier})
+        if opened is not None and opened.service_tier is not None:
+            settings = settings.model_copy(update={"service_tier": opened.service_tier})
         return TurnInput(
             thread_id=thread.id,
             turn_id=running.id,
@@ -85,7 +85,7 @@ class Briefing:
             kinds=lambda: thread.recall.kinds,
             steering=running.steering,
             instructions=[it for it in told if it],
-            output_schema=output_schema,
+            output_schema=opened.schema if opened is not None else None,
             tools=self._tools(),
             summary=settings.summary,
             total_usage=_usage(rest.usage),

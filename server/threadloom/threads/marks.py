@@ -92,6 +92,11 @@ def _schema(state: ThreadState, mark: Mark) -> None:
         state.turn.schema = mark["schema"]
 
 
+def _tier(state: ThreadState, mark: Mark) -> None:
+    if state.turn is not None:
+        state.turn.service_tier = mark["tier"]
+
+
 # ── its history ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,6 +195,7 @@ MARKS: Final[dict[str, Callable[[ThreadState, Mark], None]]] = {
     "answered": _answered,
     "allowed": _allowed,
     "schema": _schema,
+    "tier": _tier,
     "compact": _compact,
     "revert": _revert,
     "saved": _saved,

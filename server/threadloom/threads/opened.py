@@ -40,11 +40,12 @@ class OpenItem:
 class OpenTurn:
     """A turn under way."""
 
-    __slots__ = ("_items", "refused", "schema", "turn")
+    __slots__ = ("_items", "refused", "schema", "service_tier", "turn")
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.schema: Any = None  # what its answer has to fit
+        self.service_tier: str | None = None  # in the place of that of its thread
         self.refused: set[str] = set()  # items of what somebody said no to
         self._items: dict[str, OpenItem | Any] = {}
 

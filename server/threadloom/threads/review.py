@@ -92,10 +92,11 @@ class Review:
 
     def _turn(self, running: Running) -> TurnInput:
         """The turn of a reviewer: it works alone, and changes nothing."""
-        spawn, turn = self._spawn, self._thread.briefing.turn(running, SCHEMA)
+        spawn, turn = self._spawn, self._thread.briefing.turn(running)
         assert turn.settings is not None
         assert turn.floor is not None
         turn.history, turn.kinds = lambda: self._history, lambda: self._kinds
+        turn.output_schema = SCHEMA
         turn.instructions = [spawn.prompt] if spawn.prompt else turn.instructions
         turn.model, turn.provider, turn.effort = spawn.model, spawn.model_provider, spawn.reasoning_effort
         turn.settings = turn.settings.model_copy(update={"sandbox_policy": spawn.sandbox})

@@ -24,7 +24,6 @@ class Running:
         self.steering = Steering()
         self.shown = anyio.Event()  # whoever asked for it has its answer, and all that was held is shown
         self.held: Callable[[], None] | None = None  # shows those that do not yet
-        self.service_tier: str | None = None  # of this turn alone
         self.steerable = True  # what a person says may join it
         self.suspended = False  # it stops here, and goes on in another life of the server
         self.done = anyio.Event()  # it has ended, and its end is on the disk

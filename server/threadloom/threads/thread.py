@@ -143,16 +143,14 @@ class Thread(Journal):
             self.steer(content, files=files, client_id=client_id, beside=beside, by_parent=by_parent)
             return self.running
         check(content)
-        running = self.turns.launch(
-            partial(answer, self, output_schema=output_schema),
+        return self.turns.launch(
+            partial(answer, self),
             lambda running: [
-                *_schema(output_schema),
+                *_own(output_schema, service_tier),
                 *self.briefing.heard(running.id, content, files, client_id, beside, by_parent=by_parent),
             ],
             settings=settings,
         )
-        running.service_tier = service_tier
-        return running
 
     def start_queued(self, due: Sequence[Queued], files: Files = NO_FILES) -> Running:
         """Begin a turn with what waited: the line that starts it says what it has taken."""
@@ -294,8 +292,14 @@ class Thread(Journal):
         super().release()
 
 
-def _schema(output_schema: Any) -> list[Aside]:
-    return [] if output_schema is None else [Aside([{"@": "schema", "schema": output_schema}])]
+def _own(output_schema: Any, service_tier: str | None) -> list[Aside]:
+    """What holds for one turn alone."""
+    marks: list[dict[str, Any]] = []
+    if output_schema is not None:
+        marks.append({"@": "schema", "schema": output_schema})
+    if service_tier is not None:
+        marks.append({"@": "tier", "tier": service_tier})
+    return [Aside(marks)] if marks else []
 
 
 def _trimmed(facts: dict[str, str | None]) -> dict[str, str | None]:

@@ -82,7 +82,7 @@ class Turns:
         running.show()
         self.running = running
         thread.requests.put_again()
-        thread.spawn(self._run, running, partial(answer, thread, output_schema=opened.schema, resumed=calls))
+        thread.spawn(self._run, running, partial(answer, thread, resumed=calls))
 
     def _new(self, turn_id: str, rules: Rules) -> Running:
         thread = self._thread
