@@ -125,6 +125,9 @@ async def test_every_place_in_a_thread_is_found_in_order(talk: Talk) -> None:
     last = all_of_them[-1]["snippet"]
     assert (last[0], last[-1], len(last)) == ("…", "…", 126)
     assert await places(talk, thread_id, "ki.i") == []
+    accents = await spoken(talk, "caf\u00e9, cafe\u0301")  # of both kinds
+    for term in ("caf\u00e9", "CAFE\u0301"):
+        assert len(await places(talk, accents, term)) == 4
     for cursor in ("nonsense", urlsafe_b64encode(b"99999999999999999999.0").decode()):
         refusal = await talk.refused("thread/searchOccurrences", threadId=thread_id, searchTerm="x", cursor=cursor)
         assert refusal.message == f"invalid cursor: {cursor}"

@@ -11,7 +11,7 @@ from threadloom.store import listing, schema
 from threadloom.store.messages import SEQS, SHELF, numbers
 from threadloom.store.past import Ask, Past, Seek
 from threadloom.store.rows import Hidden, Page, Query, Row, outside
-from threadloom.store.words import Words
+from threadloom.store.words import Words, literal
 
 MANY: Final = 1000  # threads that a word is in: where there are more, a page of the list is full soon, as a rule
 STEP: Final = 64  # threads looked into at once
@@ -118,7 +118,7 @@ class Texts:
         self, thread_id: str, term: str, after: tuple[int, int] | None = None, limit: int = 25
     ) -> list[Occurrence]:
         """Every place in a thread where something was said, in order, whatever the case of its letters."""
-        pattern = re.compile(re.escape(term), re.IGNORECASE)
+        pattern = literal(term)
         found: list[Occurrence] = []
         for table in reversed(list(self._tables(thread_id))):
             first = 0 if after is None else after[0]

@@ -59,6 +59,12 @@ class Words:
         return None
 
 
+def literal(term: str) -> re.Pattern[str]:
+    """A term as it is, whatever the case of its letters, its accents parts of them or written by themselves."""
+    forms = dict.fromkeys([term, unicodedata.normalize("NFC", term), unicodedata.normalize("NFD", term)])
+    return re.compile("|".join(map(re.escape, forms)), re.IGNORECASE)
+
+
 def caseless(text: str) -> str:
     """A text whatever the case of its letters, and whether its accents are parts of them or written by themselves."""
     return (
