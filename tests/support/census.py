@@ -83,10 +83,10 @@ async def come(mark: str, number: int) -> set[Person]:
 
 async def gone(people: Iterable[Person], mark: str) -> None:
     """Wait until these are gone, and all that carry a mark; fails where some stay."""
+    left: set[Person] = set()
     with anyio.move_on_after(SECONDS):
-        while left_of(people) or marked(mark):  # noqa: ASYNC110
+        while left := left_of(people) | marked(mark):  # noqa: ASYNC110
             await anyio.sleep(POLL)
-    left = left_of(people) | marked(mark)
     assert not left, [f"{it.pid} {standing(it.pid)} {command(it)}" for it in left]
 
 

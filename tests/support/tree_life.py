@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import socket
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from threadloom.config import Settings
 from threadloom.store import logfile
 
 WIDE = {"agents.max_depth": 50, "agents.max_threads": 500}
+PR_SET_CHILD_SUBREAPER = 36
 PATIENCE = 20.0  # seconds for a deed; none takes one of them
 
 
@@ -73,6 +76,15 @@ def _born(order: bytes, descriptor: int) -> int:
         os._exit(1)  # it only ends by itself where something is wrong
 
 
+def _buried(pid: int) -> int:
+    """Return once a server has ended, and whatever it had started; how it did."""
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(ChildProcessError):  # nobody is left
+        while True:
+            os.wait()
+    return code
+
+
 def _warm() -> None:
     """A whole life in this process: what it has loaded, those that follow have."""
 
@@ -91,6 +103,7 @@ def _warm() -> None:
 
 def main() -> None:
     """Fork for a nursery until it goes: a descriptor is a birth, a number is one to be buried."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # who is left behind comes here
     _warm()
     gc.collect()
     gc.freeze()
@@ -98,11 +111,7 @@ def main() -> None:
         nursery.send(b"ready")
         while (asked := socket.recv_fds(nursery, 65536, 1))[0]:
             order, descriptors, _, _ = asked
-            if descriptors:
-                answer = _born(order, descriptors[0])
-            else:
-                answer = os.waitstatus_to_exitcode(os.waitpid(int(order), 0)[1])
-            nursery.send(b"%d" % answer)
+            nursery.send(b"%d" % (_born(order, descriptors[0]) if descriptors else _buried(int(order))))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class Nursery:
         return Server(self, ours, int(self._peer.recv(65536)))
 
     def bury(self, pid: int) -> int:
-        """Return once a server has ended, and let go of what it held; how it did."""
+        """Return once a server has ended, with all that it had started; how it did."""
         self._peer.send(b"%d" % pid)
         return int(self._peer.recv(65536))
 
