@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-import anyio
+from threadloom.flag import Flag
 
 # Above this a client that sends requests without reading the answers is not read from until it catches up.
 HIGH_WATER: Final = 1024 * 1024
@@ -23,8 +23,8 @@ class Outbox:
         self._told = self._telling = 0  # bytes of events: those that wait, and those of the batch under way
         self._largest = 0  # bytes of the largest event since none waited
         self._messages: deque[bytes] = deque()
-        self._filled = anyio.Event()
-        self._drained = anyio.Event()
+        self._filled = Flag()
+        self._drained = Flag()
         self._closed = False
 
     @property
@@ -50,7 +50,7 @@ class Outbox:
     async def take(self) -> list[bytes]:
         """All that waits, at least one message; empty once the outbox is closed and taken."""
         if not self._messages and not self._closed:
-            self._filled = anyio.Event()  # one task takes, so nobody else waits on the old one
+            self._filled = Flag()  # one task takes, so nobody else waits on the old one
             await self._filled.wait()
         batch = list(self._messages)
         self._messages.clear()
@@ -74,7 +74,7 @@ class Outbox:
         """Wait until less than `limit` bytes wait here."""
         while self.size >= limit and not self._closed:
             if self._drained.is_set():
-                self._drained = anyio.Event()
+                self._drained = Flag()
             await self._drained.wait()
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from threadloom.agent.sampling import Item
+from threadloom.flag import Flag
 
 
 class Steering:
@@ -17,7 +18,7 @@ class Steering:
     """
 
     def __init__(self) -> None:
-        self._event = anyio.Event()
+        self._event = Flag()
         self._noted = False
         self._notes: list[Item] = []
         self._dropping: anyio.CancelScope | None = None
@@ -55,7 +56,7 @@ class Steering:
 
     def taken(self) -> None:
         """The history is about to be read."""
-        self._event = anyio.Event()
+        self._event = Flag()
         self._noted = False
 
     async def wait(self) -> None:

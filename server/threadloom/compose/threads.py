@@ -19,6 +19,7 @@ from threadloom.config.load import Configuration
 from threadloom.config.loaded import Loaded
 from threadloom.config.values import Config
 from threadloom.exec.launch import Host
+from threadloom.rounds import Rounds
 from threadloom.store.memory import MemoryStore
 from threadloom.store.rollout import Rollouts
 from threadloom.threads.context.documents import Places
@@ -46,8 +47,13 @@ def threads(
     def start(cwd: str | None, overrides: Mapping[str, Any] | None) -> ThreadSettings:
         return _settings(loaded(cwd or here(), overrides).config, cwd)
 
+    def made(cwd: str, own: Mapping[str, Any] | None, model: str, provider: str) -> Rules:
+        return _rules(loaded(cwd, own), homes, models.window(model, provider))
+
+    usual = Rounds(lambda cwd, model, provider: made(cwd, None, model, provider))
+
     def rules(of: ThreadSettings, own: Mapping[str, Any]) -> Rules:
-        return _rules(loaded(of.cwd, own), homes, models.window(of.model, of.model_provider))
+        return made(of.cwd, own, of.model, of.model_provider) if own else usual(of.cwd, of.model, of.model_provider)
 
     return Manager(
         logs,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import anyio
 
 from threadloom.agent.steering import Steering
+from threadloom.flag import Flag
 from threadloom.threads.compaction import Compaction
 from threadloom.threads.context.rules import Rules
 
@@ -22,11 +23,11 @@ class Running:
         self.by_user = False  # it was the user who ended it
         self.scope = anyio.CancelScope()
         self.steering = Steering()
-        self.shown = anyio.Event()  # whoever asked for it has its answer, and all that was held is shown
+        self.shown = Flag()  # whoever asked for it has its answer, and all that was held is shown
         self.held: Callable[[], None] | None = None  # shows those that do not yet
         self.steerable = True  # what a person says may join it
         self.suspended = False  # it stops here, and goes on in another life of the server
-        self.done = anyio.Event()  # it has ended, and its end is on the disk
+        self.done = Flag()  # it has ended, and its end is on the disk
 
     def show(self) -> None:
         """Whoever asked for it has the answer: events follow."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-    from threadloom.agent.models.transport import Body
+    from threadloom.agent.models.transport import Asked, Body, Origin, Transport
 
 CONNECT: Final = 10.0  # seconds
 
@@ -70,12 +70,33 @@ class Mould(NamedTuple):
     url: httpx2.URL
     headers: list[tuple[str, str]]
     extensions: dict[str, Any]
+    head: bytes  # all of it up to the length of the body
+    origin: Origin
 
     @classmethod
     def of(cls, request: httpx2.Request) -> Mould:
         """Of a request that is about to be sent."""
+        import httpx2
+
+        from threadloom.agent.models.transport import head_of, origin_of
+
         headers = [it for it in request.headers.multi_items() if it[0] != "content-length"]
-        return cls(request.url, headers, {**request.extensions, _TRIMMED: True})
+        head = head_of(request.method, request.url, httpx2.Headers(headers)).removesuffix(b"\r\n")
+        extensions = {**request.extensions, _TRIMMED: True}
+        return cls(request.url, headers, extensions, head + b"Content-Length: ", origin_of(request.url))
+
+    def request(self, body: bytes) -> httpx2.Request:
+        """The next one, for the SDK's own way to the network."""
+        import httpx2
+
+        return httpx2.Request("POST", self.url, headers=self.headers, content=body, extensions=self.extensions)
+
+    def asked(self, body: bytes) -> Asked:
+        """The same for ours."""
+        from threadloom.agent.models.transport import Asked
+
+        data = b"%b%d\r\n\r\n%b" % (self.head, len(body), body)
+        return Asked("POST", self.origin, data, self.extensions.get("timeout", {}))
 
 
 class Client:
@@ -84,6 +105,7 @@ class Client:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._sdk: AsyncOpenAI | None = None
+        self._transport: Transport | None = None  # none of ours where there is a proxy
         self._moulds: dict[str, Mould] = {}  # by the paths of their pages
         self._making = anyio.Lock()
         self._place = _place(provider.base_url)
@@ -92,7 +114,9 @@ class Client:
         """Import the SDK, off the loop: it takes most of a second. Raises `Failure`."""
         async with self._making:
             if self._sdk is None:
-                self._sdk = await anyio.to_thread.run_sync(_make, self._provider, self._keep, abandon_on_cancel=True)
+                self._sdk, self._transport = await anyio.to_thread.run_sync(
+                    _make, self._provider, self._keep, abandon_on_cancel=True
+                )
 
     def _keep(self, request: httpx2.Request) -> None:
         """Others to its page may be made before it is answered."""
@@ -132,7 +156,7 @@ class Client:
                 return cast("httpx2.Response", await sdk.get(page, **self._options(headers, seconds)))
             mould = next((it for path, it in self._moulds.items() if path.endswith(page)), None)
             if mould is not None:
-                return await _again(sdk, mould, body)
+                return await _again(sdk, self._transport, mould, body)
             return cast("httpx2.Response", await sdk.post(page, content=body, **self._options(headers, seconds)))
         except (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             failure = self._failure(error, seconds)
@@ -168,13 +192,15 @@ class Client:
         return impossible(self._place, str(cause))
 
 
-async def _again(sdk: AsyncOpenAI, mould: Mould, body: bytes) -> httpx2.Response:
+async def _again(sdk: AsyncOpenAI, transport: Transport | None, mould: Mould, body: bytes) -> httpx2.Response:
     """A request like one before. Raises as the SDK does, or what its connections do."""
-    import httpx2
-
-    request = httpx2.Request("POST", mould.url, headers=mould.headers, content=body, extensions=mould.extensions)
-    response: httpx2.Response = await sdk._client.send(request, stream=True)
+    response: httpx2.Response
+    if transport is None:
+        response = await sdk._client.send(mould.request(body), stream=True)
+    else:
+        response = await transport.ask(mould.asked(body))
     if not response.is_success:
+        response.request = mould.request(body)
         await response.aread()
         raise sdk._make_status_error_from_response(response)
     return response
@@ -183,12 +209,13 @@ async def _again(sdk: AsyncOpenAI, mould: Mould, body: bytes) -> httpx2.Response
 Keep = Callable[["httpx2.Request"], None]  # is shown what the SDK has made, as it will be sent
 
 
-def _make(provider: Provider, keep: Keep) -> AsyncOpenAI:
+def _make(provider: Provider, keep: Keep) -> tuple[AsyncOpenAI, Transport | None]:
     import httpx2
     from openai import AsyncOpenAI
 
     try:
-        return AsyncOpenAI(
+        client, transport = _http(provider, keep)
+        sdk = AsyncOpenAI(
             # Not None, for that would be looked up in the environment.
             api_key=provider.api_key or "",
             admin_api_key="",
@@ -198,14 +225,16 @@ def _make(provider: Provider, keep: Keep) -> AsyncOpenAI:
             base_url=provider.base_url,
             default_query=provider.query_params,
             max_retries=0,  # ours are told to clients
-            http_client=_http(provider, keep),
+            http_client=client,
         )
     except (httpx2.InvalidURL, ValueError, OSError) as error:  # no URL, no proxy, no certificates
         failure = impossible(_place(provider.base_url), str(error))
+    else:
+        return sdk, transport
     raise failure
 
 
-def _http(provider: Provider, keep: Keep) -> httpx2.AsyncClient:
+def _http(provider: Provider, keep: Keep) -> tuple[httpx2.AsyncClient, Transport | None]:
     import httpx2
 
     from threadloom.agent.models.transport import Transport
@@ -223,9 +252,10 @@ def _http(provider: Provider, keep: Keep) -> httpx2.AsyncClient:
 
     hooks: Any = {"request": [trim]}
     if _proxied(provider.base_url):
-        return httpx2.AsyncClient(event_hooks=hooks, follow_redirects=False)
+        return httpx2.AsyncClient(event_hooks=hooks, follow_redirects=False), None
     context = httpx2.create_ssl_context() if urlsplit(provider.base_url).scheme == "https" else None
-    return httpx2.AsyncClient(transport=Transport(context), event_hooks=hooks, trust_env=False)
+    transport = Transport(context)
+    return httpx2.AsyncClient(transport=transport, event_hooks=hooks, trust_env=False), transport
 
 
 _TRIMMED: Final = "trimmed"  # the mark of a request that has only what it needs

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import httpx2
@@ -27,6 +27,15 @@ MOMENT: Final = 0.02  # seconds that the end of an answer, long sent, may take t
 Origin = tuple[str, str, int]
 
 
+class Asked(NamedTuple):
+    """A request, as it is sent."""
+
+    method: str
+    origin: Origin
+    data: bytes
+    timeout: Mapping[str, float | None]
+
+
 class Connection:
     """One connection, one request at a time."""
 
@@ -38,15 +47,13 @@ class Connection:
         self._socket = socket
         self._most = FIRST
 
-    async def exchange(self, request: httpx2.Request, transport: Transport) -> httpx2.Response:
+    async def exchange(self, asked: Asked, transport: Transport) -> httpx2.Response:
         """Send a request; the answer as soon as its head is there."""
-        timeout = request.extensions.get("timeout", {})
-        content = await request.aread()
         self._most, self.answered = FIRST, False
-        with _told(timeout.get("write"), httpx2.WriteTimeout, httpx2.WriteError):
-            await self._socket.send(_sent(request, content))
-        top, rest = await self._head(timeout.get("read"))
-        body = Body(self, transport, top, rest, _framing(top, request.method), timeout.get("read"))
+        with _told(asked.timeout.get("write"), httpx2.WriteTimeout, httpx2.WriteError):
+            await self._socket.send(asked.data)
+        top, rest = await self._head(asked.timeout.get("read"))
+        body = Body(self, transport, top, rest, _framing(top, asked.method), asked.timeout.get("read"))
         return httpx2.Response(top.status, headers=top.headers, stream=body, extensions={"body": body})
 
     async def _head(self, timeout: float | None) -> tuple[Head, bytes]:
@@ -162,11 +169,18 @@ class Transport(httpx2.AsyncBaseTransport):
         self._idle: dict[Origin, list[Connection]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See `httpx2.AsyncBaseTransport`."""
+        content = await request.aread()
+        head = head_of(request.method, request.url, request.headers)
+        timeout = request.extensions.get("timeout", {})
+        return await self.ask(Asked(request.method, origin_of(request.url), head + content, timeout))
+
+    async def ask(self, asked: Asked) -> httpx2.Response:
         """Send a request; the answer as soon as its head is there."""
         while True:
-            connection = await self._connection(request)
+            connection = await self._connection(asked)
             try:
-                return await connection.exchange(request, self)
+                return await connection.exchange(asked, self)
             except httpx2.TransportError as fault:
                 connection.abort()
                 if connection.answered or not connection.since or isinstance(fault, httpx2.TimeoutException):
@@ -176,10 +190,8 @@ class Transport(httpx2.AsyncBaseTransport):
                 connection.abort()
                 raise
 
-    async def _connection(self, request: httpx2.Request) -> Connection:
-        url = request.url
-        origin = (url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80))
-        while idle := self._idle.get(origin):
+    async def _connection(self, asked: Asked) -> Connection:
+        while idle := self._idle.get(asked.origin):
             connection = idle.pop()
             try:
                 ready = await connection.ready()
@@ -189,7 +201,7 @@ class Transport(httpx2.AsyncBaseTransport):
             if ready:
                 return connection
             connection.abort()
-        return Connection(await self._connect(origin, request.extensions.get("timeout", {}).get("connect")), origin)
+        return Connection(await self._connect(asked.origin, asked.timeout.get("connect")), asked.origin)
 
     async def _connect(self, origin: Origin, limit: float | None) -> Socket:
         scheme, host, port = origin
@@ -249,9 +261,15 @@ def _cause(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _sent(request: httpx2.Request, content: bytes) -> bytes:
-    raw = request.headers.raw
+def origin_of(url: httpx2.URL) -> Origin:
+    """Where a page is asked for."""
+    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+def head_of(method: str, url: httpx2.URL, headers: httpx2.Headers) -> bytes:
+    """The head of a request, up to its content."""
+    raw = headers.raw
     if any(sign in part for pair in raw for part in pair for sign in (b"\r", b"\n", b"\0")):
         raise httpx2.LocalProtocolError("A header of the provider has a line break in it.")
-    lines = [b"%b %b HTTP/1.1" % (request.method.encode(), request.url.raw_path), *(b"%b: %b" % pair for pair in raw)]
-    return b"\r\n".join([*lines, b"", content])
+    lines = [b"%b %b HTTP/1.1" % (method.encode(), url.raw_path), *(b"%b: %b" % pair for pair in raw)]
+    return b"\r\n".join([*lines, b"", b""])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -110,13 +110,14 @@ def _read(path: str, limit: int) -> Document | None:
 class Library:
     """The instructions for one thread: read when it first needs them, and again only when a file has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, find: Callable[[str, Places], list[Found]] = find) -> None:
+        self._find = find
         self._seen: tuple[str, Places, list[Found]] | None = None
         self._documents: list[Document] = []
 
     def look(self, cwd: str, places: Places) -> list[Document]:
         """What holds now."""
-        seen = cwd, places, find(cwd, places)
+        seen = cwd, places, self._find(cwd, places)
         if seen != self._seen:
             self._documents = read(seen[2], places)
             self._seen = seen

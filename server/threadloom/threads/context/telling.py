@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from threadloom.agent.history import user_item
+from threadloom.rounds import Rounds
 from threadloom.threads.context import environment
-from threadloom.threads.context.documents import Document, Library
+from threadloom.threads.context.documents import Document, Library, find
 from threadloom.threads.context.rules import Rules
 from threadloom.threads.recall import CONTEXT
 from threadloom_protocol.v2.settings import ThreadSettings
@@ -22,11 +23,14 @@ _INSTEAD: Final = "These instructions take the place of all that came from such 
 _GONE: Final = "The instructions for this directory that you were given above hold no longer; there are none now."
 
 
+_found: Final = Rounds(find)
+
+
 class Surroundings:
     """Of one thread."""
 
     def __init__(self) -> None:
-        self._library = Library()
+        self._library = Library(_found)
 
     def sources(self, settings: ThreadSettings, rules: Rules) -> list[str]:
         """The files that instructions come from, the most general first."""
