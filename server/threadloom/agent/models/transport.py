@@ -21,7 +21,7 @@ from threadloom.agent.models.socket import Socket, connect
 FIRST: Final = 4 << 10  # bytes of a first read: what it brings is soon shown, however much waits behind it
 READ: Final = 64 << 10  # bytes of a read later on, each twice as many as the one before until then
 IDLE: Final = 30.0  # seconds that a connection is kept for the next request: servers close theirs after five to sixty
-KEPT: Final = 32  # connections to one server that are kept
+KEPT: Final = 128  # connections to one server that are kept: many agents that work at once need no new ones
 MOMENT: Final = 0.02  # seconds that the end of an answer, long sent, may take to be read
 
 Origin = tuple[str, str, int]
