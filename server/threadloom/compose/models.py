@@ -12,7 +12,6 @@ from threadloom.config.auth import Keyring
 from threadloom.config.load import Configuration
 from threadloom.config.values import Config
 from threadloom.config.values import Provider as Table
-from threadloom.rounds import Rounds
 
 # What OpenAI is asked for where no model is named.
 OPENAI_MODEL: Final = "gpt-5-codex"
@@ -48,7 +47,7 @@ def catalog(configuration: Configuration, keyring: Keyring, told: Callable[[str]
             embedded=_embedded(name, table),
         )
 
-    return Catalog(default, Rounds(provider), told, keyring.renew)
+    return Catalog(default, provider, told, keyring.renew)
 
 
 def _embedded(name: str, table: Table) -> bool:
