@@ -130,6 +130,8 @@ def changed(settings: ThreadSettings, params: Any) -> ThreadSettings | None:
     update |= _fenced(params)
     if (mode := getattr(params, "collaboration_mode", None)) is not None:  # it goes before what is asked for by itself
         update |= {"collaboration_mode": mode, "model": mode.settings.model, "effort": mode.settings.reasoning_effort}
+    if not update:  # as nearly always
+        return None
     new = settings.model_copy(update=update)
     return None if new == settings else aligned(new)
 
