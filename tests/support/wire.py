@@ -11,7 +11,7 @@ import orjson
 
 from threadloom_client import Transport
 
-SECONDS = 10.0
+SECONDS = 20.0  # for a machine that is busy with something else
 
 HELLO = {"clientInfo": {"name": "wire", "version": "1", "title": None}}
 

@@ -19,7 +19,7 @@ from threadloom.agent.tools.plan import UpdatePlan
 from threadloom.events import Aside, Emission
 from threadloom_protocol.model import Recorded
 
-SECONDS = 10  # more than any wait here takes
+SECONDS = 30  # more than any wait here takes on a machine that is busy with something else
 DONE = Done(Usage(input=10, cached=4, output=3, reasoning=1))
 
 

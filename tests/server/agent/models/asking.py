@@ -18,7 +18,7 @@ from threadloom.agent.models.remote import Remote
 from threadloom.agent.models.sse import Splitter
 from threadloom.agent.sampling import Item, Model, ModelEvent, Sampling, TextDelta
 
-SECONDS = 10
+SECONDS = 30
 WIRES = ("responses", "chat")
 MANY = settings(max_examples=count(500), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 
