@@ -32,7 +32,7 @@ SWEEP: Final = 60.0  # seconds between looks for threads that nobody uses any mo
 
 # New objects before the collector looks at them, and how often it looks at older ones as well. Most of what a server
 # makes goes by itself, and a look at a thousand threads is a pause of 100 ms: with Python's own 700, 10, 10 too often.
-GARBAGE: Final = (50_000, 10, 10)
+GARBAGE: Final = (20_000, 10, 10)
 
 
 class Housekeeping:
