@@ -32,8 +32,11 @@ async def condense(thread: Thread, running: Running) -> None:
 
 
 async def heed(thread: Thread, running: Running) -> None:
-    """Do what was asked for in a turn that was about something else, as long as there is anything."""
-    while running.compaction.wanted or running.steering.waiting:
+    """Do what was asked for in a turn that was about something else, as long as there is anything.
+
+    A turn that is to end does nothing more, not even with an agent that minds no end.
+    """
+    while (running.compaction.wanted or running.steering.waiting) and not running.scope.cancel_called:
         turn, agent = thread.briefing.turn(running), thread.agent
         await _relay(thread, running, agent.compact(turn) if running.compaction.wanted else agent.run(turn))
 

@@ -281,3 +281,15 @@ def test_whatever_happens_the_tree_holds_together(nursery: Nursery) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_a_turn_that_is_to_end_does_nothing_more_though_its_agent_minds_no_end(nursery: Nursery) -> None:
+    tree = Tree(nursery)
+    try:
+        tree.grow(births=[])
+        for _ in range(2):
+            tree.input(at=0, prompt=Prompt("stubborn 5.5"), cut=None)
+        tree.interrupt(at=0, cascade=False, cut=None)
+        tree.holds()
+    finally:
+        tree.teardown()
