@@ -106,12 +106,13 @@ def test_a_thread_is_born_once(store: AnyStore) -> None:
     assert seqs(log.scan()) == [1]
 
 
-async def test_sync_returns(store: AnyStore) -> None:
+async def test_sync_returns_and_all_is_there(store: AnyStore) -> None:
     log = thread(store, event(1))
     await log.sync()
     log.append([event(2)])
     await log.sync()
     await log.sync()
+    assert seqs(log.scan()) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,10 @@ async def test_lists_leave_the_state_where_it_is(store: AnyStore) -> None:
 
 async def test_settled_returns_at_once_where_nothing_waits(store: AnyStore) -> None:
     await store.index.settled()
-    store.index.put(row())
+    store.index.put(it := row())
     await store.index.settled()
     await store.index.settled()
+    assert store.index.threads(Query()).rows == [replace(it, state=b"")]
 
 
 async def test_what_cannot_be_put_is_told_once_and_is_in_nobodys_way(store: AnyStore) -> None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from anyio.lowlevel import checkpoint
+
 from threadloom.agent.base import Batch
 from threadloom.agent.sampling import ToolCall
 
@@ -32,11 +34,9 @@ async def condense(thread: Thread, running: Running) -> None:
 
 
 async def heed(thread: Thread, running: Running) -> None:
-    """Do what was asked for in a turn that was about something else, as long as there is anything.
-
-    A turn that is to end does nothing more, not even with an agent that minds no end.
-    """
-    while (running.compaction.wanted or running.steering.waiting) and not running.scope.cancel_called:
+    """Do what was asked for in a turn that was about something else, as long as there is anything."""
+    while running.compaction.wanted or running.steering.waiting:
+        await checkpoint()  # one that is to end does so here, though its agent may mind no end
         turn, agent = thread.briefing.turn(running), thread.agent
         await _relay(thread, running, agent.compact(turn) if running.compaction.wanted else agent.run(turn))
 

@@ -152,7 +152,8 @@ class Cascade:
             for it, thread in live.items():
                 gone = self._manager.loaded.get(it) is not thread
                 thread.sealed = thread.taken_down = gone or it in self._held
-                thread.put_away = thread.put_away if thread.sealed else None
+                if not thread.sealed:
+                    thread.put_away = None
 
     def retire(self, thread: Thread) -> None:
         """A thread whose close is over leaves memory; where something else goes on with it, that sees to it."""

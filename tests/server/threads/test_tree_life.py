@@ -287,9 +287,15 @@ def test_a_turn_that_is_to_end_does_nothing_more_though_its_agent_minds_no_end(n
     tree = Tree(nursery)
     try:
         tree.grow(births=[])
-        for _ in range(2):
-            tree.input(at=0, prompt=Prompt("stubborn 5.5"), cut=None)
-        tree.interrupt(at=0, cascade=False, cut=None)
-        tree.holds()
+        [root] = tree.born
+        for _ in range(2):  # the second is said to the turn of the first
+            heard = tree.tried("input", thread=root, prompt="stubborn 5.5")
+            assert heard is not None
+            assert heard["taken"]
+        assert tree.tried("interrupt", thread=root, cascade=False) == {}
+        [log] = tree.room.rglob("*.jsonl")
+        lines = map(json.loads, log.read_text().splitlines())
+        ends = [it["params"]["turn"]["status"] for it in lines if it.get("method") == "turn/completed"]
+        assert ends == ["interrupted"]
     finally:
         tree.teardown()

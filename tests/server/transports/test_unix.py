@@ -207,6 +207,7 @@ def test_a_successor_may_have_got_the_same_inode() -> None:
 async def test_a_file_that_is_gone_already_is_no_trouble(path: Path) -> None:
     async with UnixListener(path).serving(echo):
         path.unlink()
+    assert not path.exists()
 
 
 async def test_of_many_that_start_at_once_one_wins(path: Path) -> None:
